@@ -1,0 +1,21 @@
+// The contract of a proxy mode: from the model to what the kernel should hold, and from what it holds to the changes.
+// All of it but read and apply is pure. The kernel's drivers arrive as an argument.
+import type { NodeModel } from '../model/model.ts';
+
+/**
+ * `Facts` is what the mode must know of the machine and of its configuration, as plain data.
+ * `Plan` is what the kernel should hold; unchanged services keep their part's identity from plan to plan.
+ * `Held` is what the kernel is known to hold: the last plan, or what could be read back.
+ * `Change` is what apply sends; it can be printed.
+ */
+export interface Mode<Facts, Plan, Held, Change, Drivers> {
+  readonly name: ModeName;
+  /** `previous` gives up its unchanged parts to the new plan and must not be used afterwards. */
+  plan(model: NodeModel, facts: Facts, previous?: Plan): Plan;
+  print(plan: Plan): string;
+  diff(held: Held | undefined, plan: Plan): Change;
+  read(drivers: Drivers): Promise<Held | undefined>;
+  apply(drivers: Drivers, change: Change): Promise<void>;
+}
+
+export type ModeName = 'iptables' | 'nftables' | 'ipvs' | 'userspace';
