@@ -1,0 +1,180 @@
+// The iptables programs of one family: which variant and version the host has, and the few calls Portolan makes of them.
+// Calls of one family never overlap.
+import { assertNever } from '../lib/assert.ts';
+import type { Family } from '../lib/ip.ts';
+import { KernelError } from './error.ts';
+import { type ProcessResult, runProcess } from './process.ts';
+import { xtablesLockHolder } from './xtables-lock.ts';
+
+/** `auto`: whatever `iptables` is on this host. */
+export type IptablesVariant = 'auto' | 'nft' | 'legacy';
+
+export interface IptablesVersion {
+  /** `1.8.9`, or '' if it could not be told. */
+  readonly version: string;
+  /** The kernel interface behind it. Before 1.8 there was only one, unnamed. */
+  readonly backend: 'nf_tables' | 'legacy';
+  readonly hasRandomFully: boolean;
+}
+
+const LOCK_WAIT_SECONDS = 5;
+const EXIT_RESOURCE_PROBLEM = 4; // the xtables lock was not to be had, or the kernel had no memory
+
+export class Iptables {
+  readonly family: Family;
+  readonly #name: string;
+  #queue: Promise<unknown> = Promise.resolve();
+  #version: IptablesVersion | undefined;
+
+  constructor(family: Family, variant: IptablesVariant = 'auto') {
+    this.family = family;
+    this.#name = programName(family, variant);
+  }
+
+  /** `iptables`, `ip6tables-nft`, … */
+  get name(): string {
+    return this.#name;
+  }
+
+  /** Asked once, then remembered. */
+  async version(): Promise<IptablesVersion> {
+    this.#version ??= parseVersion((await this.#run(this.#name, ['--version'])).stdout);
+    return this.#version;
+  }
+
+  /** Why this family cannot be used on this host, or undefined if it can. */
+  async unusableBecause(): Promise<string | undefined> {
+    try {
+      const { status, stderr } = await this.#run(this.#name, [
+        ...(await this.#wait()),
+        '-S',
+        'POSTROUTING',
+        '-t',
+        'nat',
+      ]);
+      return status === 0 ? undefined : stderr.trim();
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  async hasChain(table: string, chain: string): Promise<'yes' | 'no' | 'unknown'> {
+    const { status } = await this.#run(this.#name, [...(await this.#wait()), '-S', chain, '-t', table]);
+    if (status === 0) return 'yes';
+    return status === EXIT_RESOURCE_PROBLEM ? 'unknown' : 'no';
+  }
+
+  async ensureChain(table: string, chain: string): Promise<void> {
+    const result = await this.#run(this.#name, [...(await this.#wait()), '-N', chain, '-t', table]);
+    if (result.status > 1) throw this.#failure(`-N ${chain} -t ${table}`, result); // 1: it exists
+  }
+
+  /** Deletes every copy of a rule; none is fine. */
+  async deleteRule(table: string, chain: string, rule: readonly string[]): Promise<void> {
+    for (;;) {
+      const result = await this.#run(this.#name, [...(await this.#wait()), '-D', chain, '-t', table, ...rule]);
+      if (result.status === 0) continue;
+      if (isNotFoundText(result.stderr)) return;
+      throw this.#failure(`-D ${chain} -t ${table}`, result);
+    }
+  }
+
+  async deleteChain(table: string, chain: string): Promise<void> {
+    const result = await this.#run(this.#name, [...(await this.#wait()), '-X', chain, '-t', table]);
+    if (result.status !== 0 && !isNotFoundText(result.stderr)) throw this.#failure(`-X ${chain} -t ${table}`, result);
+  }
+
+  /** The text of iptables-save, of one table or of all that exist. */
+  async save(table?: string): Promise<string> {
+    const result = await this.#run(`${this.#name}-save`, table ? ['-t', table] : []);
+    if (result.status !== 0) throw this.#failure('save', result);
+    return result.stdout;
+  }
+
+  /** Loads lines over what is there; each table is committed by itself, and wholly or not at all. */
+  async restore(lines: readonly string[]): Promise<void> {
+    if (lines.length === 0) return;
+    const args = [...(await this.#restoreWait()), '--noflush', '--counters'];
+    const result = await this.#run(`${this.#name}-restore`, args, lines);
+    if (result.status !== 0) throw this.#failure('restore', result, lines);
+  }
+
+  async #wait(): Promise<readonly string[]> {
+    const { version } = await this.version();
+    if (isAtLeast(version, '1.4.22')) return ['-w', String(LOCK_WAIT_SECONDS)];
+    return isAtLeast(version, '1.4.20') ? ['-w'] : [];
+  }
+
+  async #restoreWait(): Promise<readonly string[]> {
+    return isAtLeast((await this.version()).version, '1.6.2') ? ['-w', String(LOCK_WAIT_SECONDS)] : [];
+  }
+
+  /** One call after another, also after one that failed. */
+  #run(program: string, args: readonly string[], lines?: readonly string[]): Promise<ProcessResult> {
+    const run = (): Promise<ProcessResult> =>
+      runProcess(program, args, lines ? { input: lines.map((line) => `${line}\n`) } : {});
+    const result = this.#queue.then(run, run);
+    this.#queue = result.catch(() => undefined);
+    return result;
+  }
+
+  #failure(call: string, result: ProcessResult, lines?: readonly string[]): KernelError {
+    const answer = `${result.stdout}${result.stderr}`.trim();
+    if (result.status === EXIT_RESOURCE_PROBLEM && /lock/i.test(answer)) {
+      const holder = xtablesLockHolder();
+      const detail = `the xtables lock was not free within ${LOCK_WAIT_SECONDS} s${holder ? `; ${holder} holds it` : ''}`;
+      return new KernelError('LOCK_TIMEOUT', { operation: `${this.#name} ${call}`, detail });
+    }
+    const detail = `${answer || 'no message'} (exit code ${result.status})${lines ? surroundings(answer, lines) : ''}`;
+    return new KernelError('TOOL_FAILED', { operation: `${this.#name} ${call}`, detail });
+  }
+}
+
+export function parseVersion(text: string): IptablesVersion {
+  const version = /v([0-9]+(\.[0-9]+)+)/.exec(text)?.[1] ?? '';
+  return {
+    version,
+    backend: text.includes('nf_tables') ? 'nf_tables' : 'legacy',
+    hasRandomFully: isAtLeast(version, '1.6.2'),
+  };
+}
+
+export function isAtLeast(version: string, wanted: string): boolean {
+  if (version === '') return false;
+  const have = version.split('.').map(Number);
+  for (const [i, part] of wanted.split('.').map(Number).entries()) {
+    const ours = have[i] ?? 0;
+    if (ours !== part) return ours > part;
+  }
+  return true;
+}
+
+/** The input around the line that was refused, so that the log shows what it was. */
+function surroundings(answer: string, lines: readonly string[]): string {
+  const line = Number(/line:? (\d+)/i.exec(answer)?.[1] ?? 0);
+  if (line === 0) return '';
+  const from = Math.max(1, line - 3);
+  return `\n${lines
+    .slice(from - 1, line + 3)
+    .map((text, i) => `${from + i}: ${text}`)
+    .join('\n')}`;
+}
+
+function isNotFoundText(stderr: string): boolean {
+  return /No chain\/target\/match by that name|No such file or directory|does a matching rule exist|does not exist/.test(
+    stderr,
+  );
+}
+
+function programName(family: Family, variant: IptablesVariant): string {
+  const base = family === 'IPv4' ? 'iptables' : 'ip6tables';
+  switch (variant) {
+    case 'auto':
+      return base;
+    case 'nft':
+    case 'legacy':
+      return `${base}-${variant}`;
+    default:
+      return assertNever(variant);
+  }
+}
