@@ -3,7 +3,7 @@
 import { assertNever } from '../lib/assert.ts';
 import type { Family } from '../lib/ip.ts';
 import { KernelError } from './error.ts';
-import { type ProcessResult, runProcess } from './process.ts';
+import { type ProcessResult, type RunProcess, runProcess } from './process.ts';
 import { xtablesLockHolder } from './xtables-lock.ts';
 
 /** `auto`: whatever `iptables` is on this host. */
@@ -23,11 +23,14 @@ const EXIT_RESOURCE_PROBLEM = 4; // the xtables lock was not to be had, or the k
 export class Iptables {
   readonly family: Family;
   readonly #name: string;
+  readonly #runProcess: RunProcess;
   #queue: Promise<unknown> = Promise.resolve();
   #version: IptablesVersion | undefined;
 
-  constructor(family: Family, variant: IptablesVariant = 'auto') {
+  /** `run`: how programs are started, where it is not in this process's own network namespace. */
+  constructor(family: Family, variant: IptablesVariant = 'auto', run: RunProcess = runProcess) {
     this.family = family;
+    this.#runProcess = run;
     this.#name = programName(family, variant);
   }
 
@@ -112,7 +115,7 @@ export class Iptables {
   /** One call after another, also after one that failed. */
   #run(program: string, args: readonly string[], lines?: readonly string[]): Promise<ProcessResult> {
     const run = (): Promise<ProcessResult> =>
-      runProcess(program, args, lines ? { input: lines.map((line) => `${line}\n`) } : {});
+      this.#runProcess(program, args, lines ? { input: lines.map((line) => `${line}\n`) } : {});
     const result = this.#queue.then(run, run);
     this.#queue = result.catch(() => undefined);
     return result;

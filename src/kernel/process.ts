@@ -15,6 +15,8 @@ export interface ProcessOptions {
   readonly timeoutSeconds?: number;
 }
 
+export type RunProcess = typeof runProcess;
+
 const DEFAULT_TIMEOUT_SECONDS = 300;
 
 export async function runProcess(

@@ -2,20 +2,21 @@
 // All of it but read and apply is pure. The kernel's drivers arrive as an argument.
 import type { NodeModel } from '../model/model.ts';
 
+export type ModeName = 'iptables' | 'nftables' | 'ipvs' | 'userspace';
+
 /**
- * `Facts` is what the mode must know of the machine and of its configuration, as plain data.
- * `Plan` is what the kernel should hold; unchanged services keep their part's identity from plan to plan.
- * `Held` is what the kernel is known to hold: the last plan, or what could be read back.
- * `Change` is what apply sends; it can be printed.
+ * `Facts`: what the mode must know of the machine and of its configuration, as plain data.
+ * `Plan`: what the kernel should hold; unchanged services keep their part's identity from plan to plan.
+ * `Held`: what can be read back of the kernel.
+ * `Change`: what apply sends; it can be printed.
  */
 export interface Mode<Facts, Plan, Held, Change, Drivers> {
   readonly name: ModeName;
   /** `previous` gives up its unchanged parts to the new plan and must not be used afterwards. */
   plan(model: NodeModel, facts: Facts, previous?: Plan): Plan;
   print(plan: Plan): string;
-  diff(held: Held | undefined, plan: Plan): Change;
-  read(drivers: Drivers): Promise<Held | undefined>;
+  /** `held`: the plan before, if the kernel is known to hold it, else what was read. */
+  diff(held: Held | Plan, plan: Plan): Change;
+  read(drivers: Drivers): Promise<Held>;
   apply(drivers: Drivers, change: Change): Promise<void>;
 }
-
-export type ModeName = 'iptables' | 'nftables' | 'ipvs' | 'userspace';
