@@ -1,0 +1,40 @@
+// In: the text of a request's body. Out: an object of the expected kind, or the reason why it is none.
+import { parse as parseYaml } from 'yaml';
+import { isObject, type Json, type KubeObject } from './object.ts';
+import { apiVersionOf, type Resource } from './resources.ts';
+import { badRequest, unsupportedMediaType } from './status.ts';
+import type { Body } from './write.ts';
+
+/** What to do about fields that no schema knows. */
+export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
+
+export function parseBody({ contentType, text }: Body): Json {
+  try {
+    if (contentType.includes('yaml')) return parseYaml(text) as Json;
+    if (contentType !== '' && !contentType.includes('json')) {
+      throw unsupportedMediaType(
+        `the body of the request was in an unknown format (${contentType}); this server reads JSON and YAML`,
+      );
+    }
+    return JSON.parse(text) as Json;
+  } catch (error) {
+    if (error instanceof SyntaxError) throw badRequest(`the object provided is unrecognized: ${error.message}`);
+    throw error;
+  }
+}
+
+export function decodeObject(
+  resource: Resource,
+  value: Json,
+  _validation: FieldValidation,
+): { object: KubeObject; warnings: readonly string[] } {
+  if (!isObject(value)) throw badRequest(`a ${resource.kind} must be an object`);
+  const apiVersion = value.apiVersion ?? apiVersionOf(resource);
+  const kind = value.kind ?? resource.kind;
+  if (kind !== resource.kind || apiVersion !== apiVersionOf(resource)) {
+    const wanted = `${apiVersionOf(resource)}, Kind=${resource.kind}`;
+    throw badRequest(`the object provided is a ${apiVersion}, Kind=${kind}, but ${wanted} was expected`);
+  }
+  const metadata = isObject(value.metadata) ? value.metadata : {};
+  return { object: { ...value, apiVersion, kind, metadata } as KubeObject, warnings: [] };
+}

@@ -1,0 +1,200 @@
+// The embedded API server: everything wired together behind one port on loopback. Real kubectl, the agent and its tests
+// talk to it over HTTP; the lab and the tests also hold it in their hands, as the object returned here.
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { type Family, familyOf } from '../../lib/ip.ts';
+import type { Access } from './access.ts';
+import { trackAllocations } from './allocations.ts';
+import { Faults } from './faults.ts';
+import { type HandlerSettings, handle } from './handler.ts';
+import type { KubeObject } from './object.ts';
+import { Pages } from './read.ts';
+import { create, type DeleteOptions, remove, update } from './registry.ts';
+import { type Resource, resourceNamed, resourceOfKind } from './resources.ts';
+import { objectPredicate } from './selectors.ts';
+import { Store } from './store.ts';
+import type { WatchStream } from './watch.ts';
+import type { ClusterFacts, World } from './world.ts';
+
+export interface ApiServerOptions {
+  /** 0, the default, takes any free port. */
+  readonly port?: number;
+  readonly host?: string;
+  readonly tls?: { readonly key: string; readonly cert: string };
+  /** With tokens, every request needs one and may do what its rules say. */
+  readonly access?: readonly Access[];
+  /** The first one's family is the primary one. */
+  readonly serviceCIDRs?: readonly string[];
+  readonly loadBalancerCIDRs?: readonly string[];
+  readonly nodePortRange?: { readonly first: number; readonly last: number };
+  /** How many changes per resource a watch may go back. */
+  readonly watchWindow?: number;
+  readonly firstVersion?: number;
+  readonly bookmarkIntervalMs?: number;
+  readonly now?: () => Date;
+}
+
+export interface Selection {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+}
+
+export interface ApiServer {
+  readonly url: string;
+  readonly port: number;
+  readonly world: World;
+  readonly faults: Faults;
+  /** Creates the object, or replaces it; its status too, and its namespace if it is missing. */
+  apply(object: KubeObject): KubeObject;
+  seed(objects: readonly KubeObject[]): void;
+  get(plural: string, namespace: string | undefined, name: string): KubeObject | undefined;
+  list(plural: string, selection?: Selection): KubeObject[];
+  /** True if there was one. It may stay a while, as over HTTP. */
+  delete(plural: string, namespace: string | undefined, name: string, options?: DeleteOptions): boolean;
+  close(): Promise<void>;
+}
+
+export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
+  const world = newWorld(options);
+  const streams = new Set<WatchStream>();
+  const pages = new Pages();
+  const sockets = new Set<Socket>();
+  let port = options.port ?? 0;
+  const host = options.host ?? '127.0.0.1';
+
+  const cutConnections = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const listen = async () => {
+    await listening(server, port, host);
+    port = (server.address() as AddressInfo).port;
+  };
+  const faults = new Faults({
+    cutConnections,
+    async refuseConnections() {
+      const closed = closing(server);
+      cutConnections();
+      await closed;
+    },
+    acceptConnections: () => (server.listening ? Promise.resolve() : listen()),
+    forgetChanges() {
+      world.store.forgetChanges();
+      pages.clear();
+    },
+    rewriteHistory(firstVersion) {
+      world.store.rewriteHistory(firstVersion);
+      pages.clear();
+    },
+    resumeStreams: () => {
+      for (const stream of streams) stream.flush();
+    },
+    sendBookmarks: () => {
+      for (const stream of streams) stream.bookmark();
+    },
+  });
+
+  const settings: HandlerSettings = {
+    world,
+    pages,
+    faults,
+    streams,
+    access: options.access,
+    bookmarkIntervalMs: options.bookmarkIntervalMs ?? 60_000,
+  };
+  const listener: RequestListener = (message, response) => void handle(settings, message, response);
+  const server = options.tls ? createTlsServer(options.tls, listener) : createServer(listener);
+  server.requestTimeout = 0; // a watch is one request, and it may last for hours
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.setNoDelay(true);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await listen();
+
+  return {
+    url: `${options.tls ? 'https' : 'http'}://${host}:${port}`,
+    port,
+    world,
+    faults,
+    apply: (object) => apply(world, object),
+    seed: (objects) => {
+      for (const object of objects) apply(world, object);
+    },
+    get: (plural, namespace, name) => world.store.get(resourceNamed(plural).storage, namespace, name)?.object,
+    list: (plural, selection = {}) => listed(world, resourceNamed(plural), selection),
+    delete(plural, namespace, name, deleteOptions) {
+      const resource = resourceNamed(plural);
+      if (!world.store.get(resource.storage, namespace, name)) return false;
+      remove(world, resource, namespace, name, deleteOptions);
+      return true;
+    },
+    async close() {
+      const closed = server.listening ? closing(server) : Promise.resolve();
+      cutConnections();
+      await closed;
+    },
+  };
+}
+
+function newWorld(options: ApiServerOptions): World {
+  const store = new Store(options.watchWindow ?? 1000, options.firstVersion ?? 1);
+  const serviceCIDRs = options.serviceCIDRs ?? ['10.96.0.0/12', 'fd00:10:96::/112'];
+  const facts: ClusterFacts = {
+    families: [...new Set(serviceCIDRs.map((cidr): Family => familyOf(cidr)))],
+    serviceCIDRs,
+    loadBalancerCIDRs: options.loadBalancerCIDRs ?? ['203.0.113.0/24', '2001:db8:113::/120'],
+    nodePortRange: options.nodePortRange ?? { first: 30000, last: 32767 },
+  };
+  const world: World = { store, facts, now: options.now ?? (() => new Date()), allocations: trackAllocations(store) };
+  for (const name of ['default', 'kube-system', 'kube-public', 'kube-node-lease']) apply(world, namespaceObject(name));
+  return world;
+}
+
+function apply(world: World, object: KubeObject): KubeObject {
+  const resource = resourceOfKind(object.apiVersion, object.kind);
+  if (!resource) throw new Error(`this server has no ${object.apiVersion} ${object.kind}`);
+  const namespace = resource.namespaced ? (object.metadata.namespace ?? 'default') : undefined;
+  if (namespace && !world.store.get('namespaces', undefined, namespace)) apply(world, namespaceObject(namespace));
+  const { resourceVersion: _ignored, ...rest } = object.metadata;
+  const metadata = { ...rest, ...(namespace && { namespace }) };
+  const given = { ...object, metadata };
+  const exists = world.store.get(resource.storage, namespace, metadata.name);
+  const stored = exists ? update(world, resource, given) : create(world, resource, given);
+  if (object.status === undefined || !resource.subresources.includes('status')) return stored.object;
+  return update(world, resource, { ...stored.object, status: object.status }, { subresource: 'status' }).object;
+}
+
+function listed(
+  world: World,
+  resource: Resource,
+  { namespace, labelSelector = '', fieldSelector = '' }: Selection,
+): KubeObject[] {
+  const predicate = objectPredicate(resource, { label: labelSelector, field: fieldSelector });
+  return world.store
+    .list(resource.storage)
+    .map(({ object }) => object)
+    .filter((object) => namespace === undefined || object.metadata.namespace === namespace)
+    .filter((object) => !predicate || predicate(object));
+}
+
+function namespaceObject(name: string): KubeObject {
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+}
+
+function listening(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function closing(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}
