@@ -1,0 +1,48 @@
+// The command line: `portolan COMMAND …`, and the daemon itself under the name kube-proxy. Each command is a file beside this
+// one, loaded only when it is asked for.
+import { UsageError } from './usage-error.ts';
+
+export interface Command {
+  readonly about: string;
+  readonly load: () => Promise<{ run(args: readonly string[]): Promise<number> }>;
+}
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  render: {
+    about: 'print the rules a node would hold, from files, without touching anything',
+    load: () => import('./render.ts'),
+  },
+};
+
+export async function main(program: string, args: readonly string[]): Promise<number> {
+  const [name = 'help', ...rest] = program === 'kube-proxy' ? ['proxy', ...args] : args;
+  const command = COMMANDS[name];
+  if (!command) return showHelp(name);
+  try {
+    return await (await command.load()).run(rest);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`portolan ${name}: ${error.message}\n`);
+    return 2;
+  }
+}
+
+function showHelp(name: string): number {
+  const isAsked = ['help', '--help', '-h'].includes(name);
+  const width = Math.max(...Object.keys(COMMANDS).map((command) => command.length));
+  const lines = [
+    ...(isAsked
+      ? ['Portolan: a kube-proxy that is fast and shows what it does.']
+      : [`portolan: there is no command ${JSON.stringify(name)}`]),
+    '',
+    'Usage: portolan COMMAND [options]',
+    '',
+    ...Object.entries(COMMANDS).map(([command, { about }]) => `  ${command.padEnd(width)}  ${about}`),
+    '',
+    '`portolan COMMAND --help` says more about one of them.',
+  ];
+  (isAsked ? process.stdout : process.stderr).write(`${lines.join('\n')}\n`);
+  return isAsked ? 0 : 2;
+}
+
+process.exitCode = await main(process.env.PORTOLAN_PROGRAM ?? 'portolan', process.argv.slice(2));

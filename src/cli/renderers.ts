@@ -1,0 +1,28 @@
+// How each mode is printed offline: the machine is assumed to be a current one.
+import type { NodeModel } from '../model/model.ts';
+import { iptablesMode } from '../modes/iptables/iptables.ts';
+import { iptablesFacts, type NodeSettings } from '../node/facts.ts';
+
+export interface Rendered {
+  readonly text: string;
+}
+
+export interface AssumedMachine {
+  readonly nfacct: boolean;
+  readonly hostIps: readonly string[];
+}
+
+type Renderer = (model: NodeModel, settings: NodeSettings, machine: AssumedMachine) => Rendered;
+
+export const RENDERERS: Readonly<Record<string, Renderer>> = {
+  iptables: (model, settings, { nfacct, hostIps }) => {
+    const counters = { invalidDropped: nfacct, localhostNodePorts: nfacct };
+    const machine = {
+      hasRandomFully: true,
+      conntrackIsLiberal: settings.configuration.conntrack.tcpBeLiberal,
+      counters,
+      hostIps,
+    };
+    return { text: iptablesMode.print(iptablesMode.plan(model, iptablesFacts(settings, model.family, machine))) };
+  },
+};

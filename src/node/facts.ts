@@ -1,0 +1,53 @@
+// In: the configuration, who this node is, and what was probed of the machine.  Out: the facts a mode plans with.
+import type { ProxyConfiguration } from '../config/configuration.ts';
+import type { Family } from '../lib/ip.ts';
+import type { IptablesFacts } from '../modes/iptables/facts.ts';
+import { type NodeAddresses, type NodePortNetworks, nodePortIps, nodePortNetworks } from './addresses.ts';
+import { localDetector } from './local-detector.ts';
+
+/** What is fixed for the life of the process, in one family. */
+export interface NodeSettings {
+  readonly configuration: ProxyConfiguration;
+  readonly addresses: NodeAddresses;
+  readonly podCIDRs: readonly string[];
+}
+
+/** What was probed of the machine for iptables mode. */
+export interface IptablesMachine {
+  readonly hasRandomFully: boolean;
+  readonly conntrackIsLiberal: boolean;
+  readonly counters: IptablesFacts['counters'];
+  /** Addresses of all interfaces, of both families. */
+  readonly hostIps: readonly string[];
+}
+
+export function iptablesFacts(settings: NodeSettings, family: Family, machine: IptablesMachine): IptablesFacts {
+  const { configuration } = settings;
+  const networks = familyNodePorts(settings, family);
+  return {
+    family,
+    masqueradeMark: 2 ** configuration.iptables.masqueradeBit,
+    masqueradeAll: configuration.masqueradeAll,
+    localhostNodePorts: takesLocalhostNodePorts(settings, family),
+    nodePortAddresses: networks.matchAll
+      ? { kind: 'all' }
+      : { kind: 'some', ips: nodePortIps(networks, machine.hostIps) },
+    detector: familyDetector(settings, family),
+    hasRandomFully: machine.hasRandomFully,
+    conntrackIsLiberal: machine.conntrackIsLiberal,
+    counters: machine.counters,
+  };
+}
+
+/** Node ports on 127.0.0.1 need route_localnet, so they are only taken where the addresses cover it. */
+export function takesLocalhostNodePorts(settings: NodeSettings, family: Family): boolean {
+  return settings.configuration.iptables.localhostNodePorts && familyNodePorts(settings, family).containsIPv4Loopback;
+}
+
+export function familyNodePorts({ configuration, addresses }: NodeSettings, family: Family): NodePortNetworks {
+  return nodePortNetworks(configuration.nodePortAddresses, addresses, family);
+}
+
+export function familyDetector({ configuration, podCIDRs }: NodeSettings, family: Family): IptablesFacts['detector'] {
+  return localDetector(configuration.detectLocalMode, configuration.detectLocal, podCIDRs, family);
+}
