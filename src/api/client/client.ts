@@ -1,0 +1,263 @@
+// The API server as three calls: a JSON answer, a list in pieces, a stream of bytes. Built on node:http alone, because a
+// client library costs more memory than all Services of a cluster. Every failure leaves here as an ApiError.
+import { type Agent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { type Clock, systemClock } from '../../lib/clock.ts';
+import { readBody, streamOf } from './body.ts';
+import type { ApiConfig } from './config.ts';
+import { Credentials, type Identity } from './credentials.ts';
+import { ApiError, statusError } from './error.ts';
+import { ListSplitter } from './list-splitter.ts';
+import { type ApiLog, silentLog } from './log.ts';
+import { RateLimit } from './rate-limit.ts';
+import { Transport } from './transport.ts';
+
+export interface ApiRequest {
+  readonly method: 'GET' | 'POST' | 'PATCH';
+  /** `/api/v1/services` */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** Of the body; JSON unless told. */
+  readonly contentType?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ApiClientOptions {
+  readonly userAgent: string;
+  /** Requests per second over all users of this client; negative: no limit. */
+  readonly qps: number;
+  readonly burst: number;
+  readonly log?: ApiLog;
+  readonly clock?: Clock;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Longest wait for the head of an answer, and between two pieces of a body. */
+  readonly answerLimitMs?: number;
+  /** Told of every request that was sent, for metrics. */
+  readonly onRequest?: (request: RequestReport) => void;
+}
+
+export interface RequestReport {
+  readonly method: string;
+  /** `10.0.0.1:6443` */
+  readonly host: string;
+  /** `200`, or `<error>` where no answer came. */
+  readonly code: string;
+  /** Until the head of the answer. */
+  readonly durationSeconds: number;
+  readonly rateLimitedSeconds: number;
+}
+
+/** What surrounds the items of a list. */
+export interface ListMetadata {
+  readonly resourceVersion: string;
+  /** '' : this was the last page. */
+  readonly continueToken: string;
+}
+
+const ANSWER_LIMIT_MS = 60_000;
+
+export class ApiClient {
+  readonly #server: URL;
+  readonly #options: ApiClientOptions;
+  readonly #clock: Clock;
+  readonly #credentials: Credentials;
+  readonly #transport: Transport;
+  readonly #rateLimit: RateLimit;
+  readonly #impersonation: ApiConfig['user']['impersonation'];
+
+  constructor(config: ApiConfig, options: ApiClientOptions) {
+    const { log = silentLog, clock = systemClock, env = process.env } = options;
+    this.#server = new URL(config.server);
+    this.#options = options;
+    this.#clock = clock;
+    this.#credentials = new Credentials(config, { clock, log, env });
+    this.#transport = new Transport(config, env, log);
+    this.#rateLimit = new RateLimit(options.qps, options.burst, clock);
+    this.#impersonation = config.user.impersonation;
+  }
+
+  get answerLimitMs(): number {
+    return this.#options.answerLimitMs ?? ANSWER_LIMIT_MS;
+  }
+
+  async json(request: ApiRequest): Promise<unknown> {
+    const response = await this.open(request);
+    const text = await readBody(response, asked(request), this.answerLimitMs);
+    try {
+      return JSON.parse(text);
+    } catch (cause) {
+      throw contentError(request, `not JSON: ${snippet(text)}`, cause);
+    }
+  }
+
+  /** One page of a list (all of it, if the query has no limit); every item is given away as soon as it has arrived. */
+  async list(request: ApiRequest, onItem: (raw: unknown) => void, onContact?: () => void): Promise<ListMetadata> {
+    const response = await this.open(request);
+    const splitter = new ListSplitter((json) => onItem(parseItem(request, json)));
+    for await (const chunk of streamOf(response, asked(request), () => this.answerLimitMs)) {
+      onContact?.();
+      splitter.push(chunk);
+    }
+    try {
+      const { metadata } = splitter.end() as { metadata?: { resourceVersion?: string; continue?: string } };
+      return { resourceVersion: metadata?.resourceVersion ?? '', continueToken: metadata?.continue ?? '' };
+    } catch (cause) {
+      throw contentError(request, `not a list: ${(cause as Error).message}`, cause);
+    }
+  }
+
+  /** Sends the request and returns the answer once it is known to be a good one in JSON; its body is still to come. */
+  async open(request: ApiRequest): Promise<IncomingMessage> {
+    const identity = await this.#credentials.current();
+    const response = await this.#send(request, identity);
+    if (response.statusCode !== 401) return this.#checked(request, response);
+
+    // The token may have been rotated, or the plugin's credential have ended early: one more try as whoever we are now.
+    this.#credentials.forget();
+    const now = await this.#credentials.current();
+    const isSame = now.authorization === identity.authorization && now.certificate === identity.certificate;
+    if (isSame) return this.#checked(request, response);
+    response.destroy();
+    return this.#checked(request, await this.#send(request, now));
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  async #send(request: ApiRequest, identity: Identity): Promise<IncomingMessage> {
+    const agent = this.#transport.agentFor(identity);
+    const rateLimitedMs = await this.#rateLimit.take(request.signal);
+    const startedAt = this.#clock.now();
+    const report = (code: string): void =>
+      this.#options.onRequest?.({
+        method: request.method,
+        host: this.#server.host,
+        code,
+        durationSeconds: (this.#clock.now() - startedAt) / 1000,
+        rateLimitedSeconds: rateLimitedMs / 1000,
+      });
+    const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+    try {
+      const response = await exchange(this.#url(request), request, {
+        agent,
+        headers: this.#headers(request, identity, body),
+        body,
+        answerLimitMs: this.answerLimitMs,
+      });
+      report(String(response.statusCode));
+      return response;
+    } catch (cause) {
+      report('<error>');
+      throw unreachable(request, this.#server.host, cause);
+    }
+  }
+
+  #url({ path, query }: ApiRequest): URL {
+    const url = new URL(this.#server);
+    url.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
+    url.search = query ? new URLSearchParams(query).toString() : '';
+    return url;
+  }
+
+  #headers(request: ApiRequest, { authorization }: Identity, body: string | undefined): OutgoingHttpHeaders {
+    return {
+      'user-agent': this.#options.userAgent,
+      accept: 'application/json',
+      ...(authorization === undefined ? {} : { authorization }),
+      ...(this.#impersonation as OutgoingHttpHeaders),
+      ...(body === undefined
+        ? {}
+        : { 'content-type': request.contentType ?? 'application/json', 'content-length': Buffer.byteLength(body) }),
+    };
+  }
+
+  async #checked(request: ApiRequest, response: IncomingMessage): Promise<IncomingMessage> {
+    const status = response.statusCode ?? 0;
+    const isJson = /^application\/json\b/.test(response.headers['content-type'] ?? '');
+    if (status >= 200 && status < 300 && isJson) return response;
+
+    const text = await readBody(response, asked(request), this.answerLimitMs, ERROR_BODY_LIMIT_BYTES).catch(() => '');
+    const type = response.headers['content-type'] ?? 'no content type';
+    if (status >= 200 && status < 300) throw contentError(request, `${type} instead of JSON: ${snippet(text)}`);
+    const retryAfterSeconds = Number(response.headers['retry-after']) || 0;
+    // Not every error comes from the API server: a load balancer's page has no Status object in it.
+    const body = isJson ? parsedOr(text) : { kind: 'Status', message: `(${type}) ${snippet(text)}` };
+    throw statusError(asked(request), body, status, retryAfterSeconds);
+  }
+}
+
+const ERROR_BODY_LIMIT_BYTES = 64 << 10;
+
+interface Exchange {
+  readonly agent: Agent;
+  readonly headers: OutgoingHttpHeaders;
+  readonly body: string | undefined;
+  readonly answerLimitMs: number;
+}
+
+function exchange(url: URL, { method, signal }: ApiRequest, options: Exchange): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const sent = send(url, { method, agent: options.agent, headers: options.headers, ...(signal ? { signal } : {}) });
+    const timer = setTimeout(
+      () => sent.destroy(new Error(`no answer within ${options.answerLimitMs / 1000} s`)),
+      options.answerLimitMs,
+    );
+    sent.on('response', (response) => {
+      clearTimeout(timer);
+      resolve(response);
+    });
+    // Stays for the life of the request: a connection that breaks later reports here too, beside the answer's stream.
+    sent.on('error', (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+    sent.end(options.body);
+  });
+}
+
+/** `GET /api/v1/services` */
+export function asked({ method, path }: Pick<ApiRequest, 'method' | 'path'>): string {
+  return `${method} ${path}`;
+}
+
+export function snippet(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > 120 ? `${line.slice(0, 120)}...` : line || '(empty)';
+}
+
+function parseItem(request: ApiRequest, json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (cause) {
+    throw contentError(request, `an item is not JSON: ${snippet(json)}`, cause);
+  }
+}
+
+function parsedOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { kind: 'Status', message: `(broken JSON) ${snippet(text)}` };
+  }
+}
+
+export function contentError(request: Pick<ApiRequest, 'method' | 'path'>, problem: string, cause?: unknown): ApiError {
+  return new ApiError({ code: 'API_CONTENT', message: `${asked(request)}: the answer is ${problem}`, cause });
+}
+
+function unreachable(request: ApiRequest, host: string, cause: unknown): ApiError {
+  if (cause instanceof ApiError) return cause;
+  const { code, message } = cause as NodeJS.ErrnoException;
+  // A name with several addresses fails with a list of errors and an empty message.
+  const reasons =
+    cause instanceof AggregateError ? cause.errors.map((error: Error) => error.message).join('; ') : message;
+  return new ApiError({
+    code: 'API_UNREACHABLE',
+    message: `${asked(request)}: ${host} cannot be reached: ${reasons || code}`,
+    ...(code ? { reason: code } : {}),
+    cause,
+  });
+}
