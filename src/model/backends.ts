@@ -19,7 +19,7 @@ export interface ChoiceInput {
 
 export function backendsFor(endpoints: readonly MergedEndpoint[], input: ChoiceInput): BackendChoice {
   if (endpoints.length === 0) return NOTHING;
-  const topology = topologyOf(endpoints, input);
+  const topology = input.usesCluster ? topologyOf(endpoints, input) : ANYWHERE;
   const cluster = input.usesCluster ? clusterList(endpoints, topology) : [];
   const local = input.usesLocal ? localList(endpoints) : [];
   const reachable = union(endpoints, cluster, local);
@@ -30,7 +30,7 @@ export function backendsFor(endpoints: readonly MergedEndpoint[], input: ChoiceI
     local: backendsOf(local),
     reachable: backendsOf(reachable),
     hasEndpoints,
-    leftOut: reachable.length === endpoints.length ? [] : leftOut(endpoints, new Set(reachable), topology),
+    leftOut: reachable.length === endpoints.length ? [] : leftOut(endpoints, new Set(reachable), topology, input),
   };
 }
 
@@ -55,8 +55,11 @@ function isLastResort(endpoint: MergedEndpoint): boolean {
 
 interface Topology {
   allows(endpoint: MergedEndpoint): boolean;
+  /** Why those are left out that it does not allow. */
   readonly reason: LeftOutReason;
 }
+
+const ANYWHERE: Topology = { allows: () => true, reason: 'not-local' };
 
 /** Hints count only if every ready endpoint has one and one of them is for us, so that they never leave nobody. */
 function topologyOf(endpoints: readonly MergedEndpoint[], { nodeName, zone }: ChoiceInput): Topology {
@@ -69,7 +72,7 @@ function topologyOf(endpoints: readonly MergedEndpoint[], { nodeName, zone }: Ch
     return { allows: ({ nodeHints }) => nodeHints.includes(nodeName), reason: 'other-node' };
   if (isHinted(({ zoneHints }) => zoneHints, zone))
     return { allows: ({ zoneHints }) => zoneHints.includes(zone), reason: 'other-zone' };
-  return { allows: () => true, reason: 'not-local' };
+  return ANYWHERE;
 }
 
 function union(
@@ -87,19 +90,20 @@ function leftOut(
   endpoints: readonly MergedEndpoint[],
   used: ReadonlySet<MergedEndpoint>,
   topology: Topology,
+  { usesCluster }: ChoiceInput,
 ): readonly LeftOut[] {
   return endpoints
     .filter((endpoint) => !used.has(endpoint))
     .map((endpoint) => {
       const { address, nodeName, target, slice } = endpoint.backend;
-      return { address, nodeName, target, slice, reason: reasonFor(endpoint, topology) };
+      return { address, nodeName, target, slice, reason: reasonFor(endpoint, topology, usesCluster) };
     });
 }
 
-function reasonFor(endpoint: MergedEndpoint, topology: Topology): LeftOutReason {
-  if (isLastResort(endpoint)) return 'terminating';
-  if (!endpoint.ready) return 'not-ready';
-  return topology.allows(endpoint) ? 'not-local' : topology.reason;
+function reasonFor(endpoint: MergedEndpoint, topology: Topology, usesCluster: boolean): LeftOutReason {
+  if (!endpoint.ready && !isLastResort(endpoint)) return 'not-ready';
+  if (!usesCluster && !endpoint.backend.isLocal) return 'not-local';
+  return endpoint.ready ? topology.reason : 'terminating';
 }
 
 function backendsOf(endpoints: readonly MergedEndpoint[]): readonly Backend[] {

@@ -22,18 +22,49 @@ export function resolveNode(snapshot: Snapshot, identity: NodeIdentity, previous
   const services = isFresh ? new Map<string, ServiceModel>() : (previous.services as Map<string, ServiceModel>);
   const names = isFresh ? snapshot.services.keys() : snapshot.changed;
   const changed = new Set(isFresh ? previous?.services.keys() : undefined);
-  let endpointCount = isFresh ? 0 : previous.endpointCount;
+  const totals = isFresh ? emptyTotals() : totalsOf(previous);
 
   for (const name of names) {
     const before = services.get(name);
     const after = resolveService(name, snapshot, identity);
     if (!before && !after) continue;
     changed.add(name);
-    endpointCount += (after?.endpointCount ?? 0) - (before?.endpointCount ?? 0);
+    if (before) count(totals, name, before, -1);
+    if (after) count(totals, name, after, 1);
     if (after) services.set(name, after);
     else services.delete(name);
   }
-  return { family: snapshot.family, services, changed, isFresh, endpointCount, serviceCIDRs: snapshot.serviceCIDRs };
+  return { family: snapshot.family, services, changed, isFresh, serviceCIDRs: snapshot.serviceCIDRs, ...totals };
+}
+
+/** What is known of all services together, kept up to date service by service. */
+interface Totals {
+  endpointCount: number;
+  withoutLocalEndpoints: { internal: number; external: number };
+  healthChecked: Map<string, ServiceModel>;
+}
+
+function emptyTotals(): Totals {
+  return { endpointCount: 0, withoutLocalEndpoints: { internal: 0, external: 0 }, healthChecked: new Map() };
+}
+
+function totalsOf({ endpointCount, withoutLocalEndpoints, healthChecked }: NodeModel): Totals {
+  return {
+    endpointCount,
+    withoutLocalEndpoints: { ...withoutLocalEndpoints },
+    healthChecked: healthChecked as Map<string, ServiceModel>,
+  };
+}
+
+function count(totals: Totals, name: string, service: ServiceModel, by: 1 | -1): void {
+  totals.endpointCount += by * service.endpointCount;
+  for (const port of service.ports) {
+    if (port.internal.verdict === 'drop') totals.withoutLocalEndpoints.internal += by;
+    if (port.external.verdict === 'drop' && port.isExternallyAccessible) totals.withoutLocalEndpoints.external += by;
+  }
+  if (service.healthCheckNodePort === 0) return;
+  if (by === 1) totals.healthChecked.set(name, service);
+  else totals.healthChecked.delete(name);
 }
 
 function resolveService(name: string, snapshot: Snapshot, identity: NodeIdentity): ServiceModel | undefined {

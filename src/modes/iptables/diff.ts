@@ -107,8 +107,11 @@ function changeShared(
     const oldRules = old.get(chain) ?? [];
     const newRules = wanted.get(chain) ?? [];
     if (sameRules(oldRules, newRules)) continue;
-    table.deletions.push(...oldRules.map((rule) => `-D${rule.slice(2)}`));
-    table.rules.push(...(where === 'append' ? newRules : newRules.map((rule) => `-I${rule.slice(2)}`).reverse()));
+    addAll(
+      table.deletions,
+      oldRules.map((rule) => `-D${rule.slice(2)}`),
+    );
+    addAll(table.rules, where === 'append' ? newRules : newRules.map((rule) => `-I${rule.slice(2)}`).reverse());
   }
 }
 
@@ -121,7 +124,7 @@ function changeOwn(
     const old = before.get(chain);
     if (old && sameRules(old, rules)) continue;
     table.chains.push(chain);
-    table.rules.push(...rules);
+    addAll(table.rules, rules);
   }
   for (const chain of before.keys()) if (!after.has(chain)) table.goneChains.push(chain);
 }
@@ -145,7 +148,7 @@ function changeWhole(
     const rules = after.get(chain) ?? [];
     if (sameRules(before.get(chain) ?? [], rules)) continue;
     table.chains.push(chain);
-    table.rules.push(...rules);
+    addAll(table.rules, rules);
   }
 }
 
@@ -157,6 +160,11 @@ function byChain(part: ServicePart): ReadonlyMap<string, readonly string[]> {
 /** Rules start with `-A CHAIN `. */
 function groupByChain(rules: readonly string[]): ReadonlyMap<string, readonly string[]> {
   return Map.groupBy(rules, (rule) => rule.slice(3, rule.indexOf(' ', 3)));
+}
+
+/** Not spread into a call: a service may have more rules than a call arguments. */
+function addAll(into: string[], rules: readonly string[]): void {
+  for (const rule of rules) into.push(rule);
 }
 
 function sameRules(a: readonly string[], b: readonly string[]): boolean {

@@ -108,7 +108,7 @@ class PortRuleWriter {
     const natRules: string[] = this.#masqueradeClusterIp();
     const add = (chain: string, rules: readonly string[]): void => {
       natChains.push(chain);
-      natRules.push(...rules);
+      for (const rule of rules) natRules.push(rule); // not spread: a service may have more endpoints than a call arguments
     };
     if (this.#usesExternal) add(this.#chains.external, this.#externalRules());
     if (this.#usesFirewall) add(this.#chains.firewall, this.#firewallRules());

@@ -1,0 +1,31 @@
+// Settings of the kernel under /proc/sys, by the path beneath it: `net/ipv4/conf/all/route_localnet`.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { KernelError } from './error.ts';
+
+export function readSysctl(name: string): string {
+  return attempt(`read sysctl ${name}`, () => readFileSync(`/proc/sys/${name}`, 'utf8').trim());
+}
+
+/** Undefined where this kernel has no such setting, or hides it. */
+export function readSysctlIfAny(name: string): string | undefined {
+  try {
+    return readSysctl(name);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes only if the value differs, so that a process without the right to write can start on a host that is set up. */
+export function ensureSysctl(name: string, value: string): void {
+  if (readSysctlIfAny(name) === value) return;
+  attempt(`set sysctl ${name} to ${value}`, () => writeFileSync(`/proc/sys/${name}`, value));
+}
+
+function attempt<T>(operation: string, work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    throw new KernelError('SYSCTL_FAILED', { operation, detail: message, ...(code ? { errno: code } : {}), cause });
+  }
+}
