@@ -1,7 +1,8 @@
 // Opens listening sockets the way Go programs do, so that one bind address means the same to both.
 // In: an address and what to answer. Out: a server that listens now, or a retry every few seconds, or a fatal error.
-import { createServer, type RequestListener, type Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createServer } from '../lib/http.ts';
 import { hostPort, parseIp } from '../lib/ip.ts';
 
 export interface SocketAddress {
