@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { apiLost, apiReached, healthzAnswer, isHealthy, nodeSeen, queued, startHealth, updated } from './health.ts';
 
+const AT = { now: 0, wallNow: 1_000_000 };
 const START = startHealth(30_000);
 const SEEN = { isBeingDeleted: false, taintKeys: [] };
 
@@ -27,8 +28,8 @@ test('without changes a proxy stays healthy, however old its last sync is', () =
 
 test('only being deleted, or the taint of the autoscaler, make a node that was seen ineligible', () => {
   const status = (node: typeof SEEN | { isBeingDeleted: boolean; taintKeys: string[] }) =>
-    healthzAnswer(nodeSeen(START, node), 0).status;
-  assert.equal(healthzAnswer(START, 0).status, 503);
+    healthzAnswer(nodeSeen(START, node), AT).status;
+  assert.equal(healthzAnswer(START, AT).status, 503);
   assert.equal(status(SEEN), 200);
   assert.equal(status({ isBeingDeleted: true, taintKeys: [] }), 503);
   assert.equal(status({ isBeingDeleted: false, taintKeys: ['ToBeDeletedByClusterAutoscaler'] }), 503);
@@ -37,6 +38,12 @@ test('only being deleted, or the taint of the autoscaler, make a node that was s
 
 test('the API server is lost since it was first missed, and found again without a trace', () => {
   const lost = apiLost(apiLost(START, 5000), 9000);
-  assert.match(healthzAnswer(lost, 10_000).body, /"apiServer":\{"connected":false,"since":"1970-01-01T00:00:05Z"\}\}$/);
+  assert.match(healthzAnswer(lost, AT).body, /"apiServer":\{"connected":false,"since":"1970-01-01T00:00:05Z"\}\}$/);
   assert.deepEqual(apiReached(lost), START);
+});
+
+test('a jump of the wall clock makes nobody unhealthy', () => {
+  const waiting = nodeSeen(queued(updated(START, 'IPv4', 0), 'IPv4', 1000), SEEN);
+  assert.equal(healthzAnswer(waiting, { now: 2000, wallNow: 1e12 }).status, 200);
+  assert.equal(healthzAnswer(waiting, { now: 61_000, wallNow: 0 }).status, 503);
 });

@@ -1,4 +1,5 @@
 // In: what happened to the proxy, each with its time. Out: the answers of /healthz and /livez.
+// How long a change waits is measured with the clock that only goes forward; times that are shown are the wall clock's.
 // Load balancers and autoscalers read codes and keys, so those are upstream's to the byte. Losing the API server changes
 // neither, since the rules in the kernel go on working; it only adds the key `apiServer`, which says since when.
 import { FAMILIES, type Family } from '../lib/ip.ts';
@@ -9,15 +10,21 @@ export interface HealthState {
   readonly families: Readonly<Partial<Record<Family, FamilyHealth>>>;
   /** False until a Node was seen. */
   readonly isNodeEligible: boolean;
-  /** When the API server was last heard from, while it cannot be reached. */
+  /** When the API server was last heard from, while it cannot be reached; wall clock. */
   readonly apiLostAt?: number;
 }
 
 interface FamilyHealth {
-  /** When the sync loop started or a sync last succeeded. */
+  /** When the sync loop started or a sync last succeeded; wall clock. */
   readonly lastUpdated?: number;
-  /** When the oldest change that no sync has carried out was queued. */
+  /** When the oldest change that no sync has carried out was queued; forward clock. */
   readonly oldestPending?: number;
+}
+
+/** One instant, as each clock tells it. */
+export interface Instant {
+  readonly now: number;
+  readonly wallNow: number;
 }
 
 export interface HealthAnswer {
@@ -40,8 +47,8 @@ export function queued(state: HealthState, family: Family, now: number): HealthS
 }
 
 /** The sync loop started, or a sync succeeded. */
-export function updated(state: HealthState, family: Family, now: number): HealthState {
-  return { ...state, families: { ...state.families, [family]: { lastUpdated: now } } };
+export function updated(state: HealthState, family: Family, wallNow: number): HealthState {
+  return { ...state, families: { ...state.families, [family]: { lastUpdated: wallNow } } };
 }
 
 /** Our Node was added or changed. When it vanishes without notice, the last one seen stays in force. */
@@ -52,7 +59,7 @@ export function nodeSeen(
   return { ...state, isNodeEligible: !node.isBeingDeleted && !node.taintKeys.includes(DELETION_TAINT) };
 }
 
-/** The API server cannot be reached; `since` is when it was last heard from. */
+/** The API server cannot be reached; `since` is when it was last heard from, by the wall clock. */
 export function apiLost(state: HealthState, since: number): HealthState {
   return state.apiLostAt === undefined ? { ...state, apiLostAt: since } : state;
 }
@@ -67,25 +74,26 @@ export function isHealthy(state: HealthState, now: number): boolean {
   return FAMILIES.every((family) => isFamilyHealthy(state, family, now));
 }
 
-export function healthzAnswer(state: HealthState, now: number): HealthAnswer {
-  return answer(state, now, isHealthy(state, now) && state.isNodeEligible, { nodeEligible: state.isNodeEligible });
+export function healthzAnswer(state: HealthState, at: Instant): HealthAnswer {
+  const isOk = isHealthy(state, at.now) && state.isNodeEligible;
+  return answer(state, at, isOk, { nodeEligible: state.isNodeEligible });
 }
 
-export function livezAnswer(state: HealthState, now: number): HealthAnswer {
-  return answer(state, now, isHealthy(state, now), {});
+export function livezAnswer(state: HealthState, at: Instant): HealthAnswer {
+  return answer(state, at, isHealthy(state, at.now), {});
 }
 
 function answer(
   state: HealthState,
-  now: number,
+  { now, wallNow }: Instant,
   isOk: boolean,
   eligibility: { readonly nodeEligible?: boolean },
 ): HealthAnswer {
   const status = familyStatus(state, now);
   const body = {
     // Readers take this for "seen alive at", so an answer of 200 says now, however long ago the last sync was.
-    lastUpdated: isOk ? rfc3339(now) : newestUpdate(state),
-    currentTime: rfc3339(now),
+    lastUpdated: isOk ? rfc3339(wallNow) : newestUpdate(state),
+    currentTime: rfc3339(wallNow),
     ...eligibility,
     healthy: isHealthy(state, now),
     ...(Object.keys(status).length > 0 && { status }),

@@ -1,8 +1,9 @@
 // The two servers every kube-proxy has: health (10256), which load balancers and autoscalers ask, and metrics (10249), which
 // operators ask. In: plain values and functions that tell the current state. Nothing here changes the proxy but the verbosity.
 import { gzipSync } from 'node:zlib';
+import type { Clock } from '../lib/clock.ts';
 import { negotiateExposition, printMetrics } from './exposition.ts';
-import { type HealthAnswer, type HealthState, healthzAnswer, livezAnswer } from './health.ts';
+import { type HealthState, healthzAnswer, livezAnswer } from './health.ts';
 import { type KeepListeningOptions, keepListening, type Listening } from './listen.ts';
 import type { Registry } from './metrics.ts';
 import { debugPages } from './profiling.ts';
@@ -18,7 +19,7 @@ export interface ServerOptions extends Omit<KeepListeningOptions, 'answer'> {
 
 export interface HealthSources {
   readonly state: () => HealthState;
-  readonly now: () => number;
+  readonly clock: Pick<Clock, 'now' | 'wallNow'>;
   readonly countAnswer: (path: 'healthz' | 'livez', status: 200 | 503) => void;
 }
 
@@ -32,7 +33,7 @@ export interface MetricsSources {
   readonly flags?: () => Readonly<Record<string, string>>;
   /** Absent when the gate ComponentStatusz is off. */
   readonly status?: () => Omit<Status, 'paths'>;
-  readonly now: () => number;
+  readonly wallNow: () => number;
   /** Absent unless profiling is on: then there is no page under `/debug` either. */
   readonly setVerbosity?: (level: number) => void;
 }
@@ -57,11 +58,11 @@ export function startMetricsServer(sources: MetricsSources, options: ServerOptio
   });
 }
 
-function healthPages({ state, now, countAnswer }: HealthSources): ReadonlyMap<string, Page> {
+function healthPages({ state, clock, countAnswer }: HealthSources): ReadonlyMap<string, Page> {
   const page =
-    (path: 'healthz' | 'livez', ask: (state: HealthState, now: number) => HealthAnswer): Page =>
+    (path: 'healthz' | 'livez', ask: typeof healthzAnswer): Page =>
     () => {
-      const { status, body } = ask(state(), now());
+      const { status, body } = ask(state(), { now: clock.now(), wallNow: clock.wallNow() });
       countAnswer(path, status);
       return reply(status, 'application/json', body);
     };
@@ -72,7 +73,7 @@ function healthPages({ state, now, countAnswer }: HealthSources): ReadonlyMap<st
 }
 
 function metricsPages(sources: MetricsSources, onPageError: (error: unknown) => void): ReadonlyMap<string, Page> {
-  const { registry, modeName, config, flags, status, now, setVerbosity } = sources;
+  const { registry, modeName, config, flags, status, wallNow, setVerbosity } = sources;
   const indicators = createIndicators();
   const separator = SEPARATORS[Math.floor(Math.random() * SEPARATORS.length)] as Separator;
   const pages = new Map<string, Page>([
@@ -86,7 +87,9 @@ function metricsPages(sources: MetricsSources, onPageError: (error: unknown) => 
   if (flags) pages.set('/flagz', (request) => flagzReply(request.headers.accept, flags(), separator));
   if (status) {
     const paths = LISTED_PATHS.filter((path) => pages.has(path));
-    pages.set('/statusz', (request) => statuszReply(request.headers.accept, { ...status(), paths }, separator, now()));
+    pages.set('/statusz', (request) =>
+      statuszReply(request.headers.accept, { ...status(), paths }, separator, wallNow()),
+    );
   }
   return new Map([...pages, ...(setVerbosity ? debugPages(setVerbosity) : [])]);
 }

@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { getHeapSnapshot } from 'node:v8';
+import { systemClock } from '../lib/clock.ts';
 import { type Page, PLAIN_TEXT, type Reply, reply } from './reply.ts';
 
 const INDEX = `/debug/pprof/
@@ -106,7 +107,7 @@ async function cpuProfile(milliseconds: number): Promise<unknown> {
   try {
     await session.post('Profiler.enable');
     await session.post('Profiler.start');
-    await pause(milliseconds);
+    await systemClock.wait(milliseconds);
     return (await session.post('Profiler.stop')).profile;
   } finally {
     session.disconnect();
@@ -119,13 +120,9 @@ async function allocationProfile(milliseconds: number): Promise<unknown> {
   session.connect();
   try {
     await session.post('HeapProfiler.startSampling');
-    await pause(milliseconds);
+    await systemClock.wait(milliseconds);
     return (await session.post('HeapProfiler.stopSampling')).profile;
   } finally {
     session.disconnect();
   }
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

@@ -21,7 +21,7 @@ async function serve(t: TestContext, state: () => HealthState, now = () => TEN, 
   t.after(() => server?.close());
   const port = await new Promise<number>((resolve, reject) => {
     server = startHealthServer(
-      { state, now, countAnswer: (path, status) => counted.push(`${path} ${status}`) },
+      { state, clock: { now, wallNow: now }, countAnswer: (path, status) => counted.push(`${path} ${status}`) },
       {
         bindAddress,
         isHardFail: true,
@@ -153,7 +153,7 @@ test('a port that is taken is tried again until it is free', async (t) => {
   t.after(() => server?.close());
   await new Promise<void>((resolve, reject) => {
     server = startHealthServer(
-      { state: running, now: () => TEN, countAnswer: () => {} },
+      { state: running, clock: { now: () => TEN, wallNow: () => TEN }, countAnswer: () => {} },
       {
         bindAddress: `127.0.0.1:${port}`,
         isHardFail: false,

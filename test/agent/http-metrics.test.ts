@@ -24,7 +24,7 @@ function sources(changes: Partial<MetricsSources> = {}): MetricsSources {
       binaryVersion: '1.36.4',
       emulationVersion: '1.36',
     }),
-    now: () => NOW,
+    wallNow: () => NOW,
     ...changes,
   };
 }
