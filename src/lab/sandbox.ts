@@ -8,8 +8,15 @@ import { fileURLToPath } from 'node:url';
 
 const INSIDE = 'PORTOLAN_SANDBOX';
 
-// `ip netns` keeps its names in /run/netns and iptables its lock in /run, so /run must be ours.
-const PREPARE = 'mount -t tmpfs tmpfs /run && mkdir /run/netns && ip link set lo up && exec "$@"';
+// `ip netns` keeps its names in /run/netns and iptables its lock in /run, so /run must be ours. What /sys holds belongs to
+// the whole machine (the size of the table of connections, for one), so it may only be read.
+const PREPARE = [
+  'mount -t tmpfs tmpfs /run',
+  'mkdir /run/netns',
+  'mount -o remount,bind,ro /sys',
+  'ip link set lo up',
+  'exec "$@"',
+].join(' && ');
 
 /** Whether this process already runs in a sandbox. */
 export function isInSandbox(): boolean {
@@ -39,10 +46,11 @@ function runInSandbox(argv: readonly string[]): number {
 }
 
 function sandboxArgv(argv: readonly string[]): string[] {
-  const asRoot = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
-  const namespaces = ['--mount', '--net', '--pid', '--mount-proc', '--fork', '--kill-child'];
+  // The user namespace comes first: files under /proc/net belong to root only where root was known before the network was.
+  const asRoot = process.getuid?.() === 0 ? [] : ['unshare', '--user', '--map-root-user'];
+  const apart = ['unshare', '--mount', '--net', '--pid', '--mount-proc', '--fork', '--kill-child'];
   // setpriv ties unshare to our life, --kill-child ties the command to unshare's.
-  return ['setpriv', '--pdeathsig', 'KILL', 'unshare', ...asRoot, ...namespaces, 'sh', '-c', PREPARE, 'sh', ...argv];
+  return ['setpriv', '--pdeathsig', 'KILL', ...asRoot, ...apart, 'sh', '-c', PREPARE, 'sh', ...argv];
 }
 
 /** An ordinary user's PATH may lack the folders of ip, iptables and nft. */

@@ -10,6 +10,7 @@ import type net from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { clusterOf, podOn } from '../../src/lab/network/cluster.ts';
 import { golden } from '../../src/lab/network/golden.ts';
 import { Network } from '../../src/lab/network/network.ts';
 import type { PacketProbe, PacketResult } from '../../src/lab/network/probe.ts';
@@ -24,8 +25,9 @@ const PODS: Readonly<Record<string, readonly [string, string]>> = {
 };
 
 const FAMILIES_OF_RULES = [
-  { tool: 'iptables', service: '10.96.0.10', ip: '10.96.0.10', pods: ['10.244.1.11', '10.244.2.11'] },
+  { family: 'ip', tool: 'iptables', service: '10.96.0.10', ip: '10.96.0.10', pods: ['10.244.1.11', '10.244.2.11'] },
   {
+    family: 'ip6',
     tool: 'ip6tables',
     service: 'fd00:10:96::10',
     ip: '[fd00:10:96::10]',
@@ -124,38 +126,30 @@ describe('the golden network', () => {
     });
   }
 
-  for (const { family, ip } of [
-    { family: 'ip', ip: '10.96.0.9' },
-    { family: 'ip6', ip: '[fd00:10:96::9]' },
-  ]) {
-    test(`${family}: a packet rejected by ICMP, reset or dropped is told apart, on its way through and at its origin`, async () => {
-      const rules = ['input', 'forward', 'output'].map(
-        (hook) => `chain ${hook} { type filter hook ${hook} priority 0
-          ${family} daddr ${ip.replace(/[[\]]/g, '')} th dport 1 reject
-          ${family} daddr ${ip.replace(/[[\]]/g, '')} tcp dport 2 reject with tcp reset
-          ${family} daddr ${ip.replace(/[[\]]/g, '')} th dport 3 drop
-        }`,
-      );
-      const loaded = await network.exec('n1', ['nft', '-f', '-'], {
-        stdin: `table ${family} t {\n${rules.join('\n')}\n}`,
-      });
+  test('a packet rejected by ICMP, reset or dropped is told apart, on its way through and at its origin', async () => {
+    for (const { family, service } of FAMILIES_OF_RULES) {
+      const loaded = await network.exec('n1', ['nft', '-f', '-'], { stdin: refusals(family, service) });
       assert.equal(loaded.status, 0, loaded.stderr);
-      await Promise.all(
-        ['a1', 'b1', 'x', 'n1'].map(async (from) => {
-          assert.deepEqual(await seenBy(network, { from, proto: 'tcp', to: `${ip}:1` }), {
-            failed: ['icmp-unreachable'],
-          });
-          assert.deepEqual(await seenBy(network, { from, proto: 'udp', to: `${ip}:1` }), {
-            failed: ['icmp-unreachable'],
-          });
-          assert.deepEqual(await seenBy(network, { from, proto: 'tcp', to: `${ip}:2` }), { failed: ['refused'] });
-          assert.deepEqual(await seenBy(network, { from, proto: 'tcp', to: `${ip}:3` }), { failed: ['timeout'] });
-          assert.deepEqual(await seenBy(network, { from, proto: 'udp', to: `${ip}:3` }), { failed: ['timeout'] });
-        }),
-      );
-      await network.exec('n1', ['nft', 'delete', 'table', family, 't']);
-    });
-  }
+    }
+    const cases = [
+      { proto: 'tcp', port: 1, failed: 'icmp-unreachable' },
+      { proto: 'udp', port: 1, failed: 'icmp-unreachable' },
+      { proto: 'tcp', port: 2, failed: 'refused' },
+      { proto: 'tcp', port: 3, failed: 'timeout' },
+      { proto: 'udp', port: 3, failed: 'timeout' },
+    ] as const;
+    const questions = ['a1', 'b1', 'x', 'n1'].flatMap((from) =>
+      FAMILIES_OF_RULES.flatMap(({ ip }) =>
+        cases.map(({ proto, port, failed }) => ({ from, proto, to: `${ip}:${port}`, failed })),
+      ),
+    );
+    await Promise.all(
+      questions.map(async ({ failed, ...probe }) => {
+        assert.deepEqual(await seenBy(network, probe), { failed: [failed] }, JSON.stringify(probe));
+      }),
+    );
+    await network.exec('n1', ['nft', 'flush', 'ruleset']);
+  });
 });
 
 describe('a network at work', () => {
@@ -189,7 +183,7 @@ describe('a network at work', () => {
   test('a program reads its input and tells its status, output and errors', async () => {
     const result = await network.exec('a1', ['sh', '-c', 'cat; echo oh >&2; exit 3'], { stdin: 'hello' });
     assert.deepEqual(result, { status: 3, signal: null, stdout: 'hello', stderr: 'oh\n' });
-    await assert.rejects(network.exec('a1', ['no-such-program']), { code: 'ENOENT' });
+    await assert.rejects(network.exec('a1', ['/no-such-program']), { code: 'ENOENT' });
   });
 
   test('a program left running streams its output and can be stopped', async () => {
@@ -228,6 +222,52 @@ describe('a network at work', () => {
     socket.end('GET / HTTP/1.0\r\n\r\n');
     const body = (await text(socket)).split('\r\n\r\n')[1];
     assert.deepEqual(JSON.parse(body ?? ''), { name: 'a1', source: '192.168.50.2', port: 80 });
+  });
+});
+
+describe('a cluster of three nodes', () => {
+  const nodes = [1, 2, 3].map((number) => ({ name: `n${number}`, number }));
+  let network: Network;
+
+  before(async () => {
+    network = await Network.open(clusterOf(nodes));
+    await Promise.all(
+      nodes.map((node) => {
+        const { number } = node;
+        const ips = [`10.244.${number}.5`, `fd00:10:244:${number}::5`];
+        return network.add(podOn(node, { name: `p${number}`, ips, serves: [80] }));
+      }),
+    );
+  });
+  after(() => network.close());
+
+  test('everybody reaches every pod, in both families', async () => {
+    const questions = ['n1', 'n2', 'n3', 'p1', 'p2', 'p3', 'x'].flatMap((from) =>
+      nodes.flatMap(({ number }) =>
+        [`10.244.${number}.5:80`, `[fd00:10:244:${number}::5]:80`].map((to) => ({ from, to, pod: `p${number}:80` })),
+      ),
+    );
+    await Promise.all(
+      questions.map(async ({ from, to, pod }) => {
+        const seen = await seenBy(network, { from, proto: 'tcp', to, count: 2 });
+        assert.deepEqual(seen, { answered: { [pod]: [from.startsWith('n') ? 'node' : 'client'] } }, `${from} ${to}`);
+      }),
+    );
+  });
+
+  test('x enters by the first node, and an address that nobody serves ends in a timeout', async () => {
+    const rules = ['PREROUTING -d 203.0.113.1 -p tcp -j DNAT --to-destination 10.244.3.5', 'POSTROUTING -j MASQUERADE'];
+    const stdin = `*nat\n${rules.map((rule) => `-A ${rule}\n`).join('')}COMMIT\n`;
+    assert.equal((await network.exec('n1', ['iptables-restore'], { stdin })).status, 0);
+    const [served, ...unserved] = await Promise.all([
+      seenBy(network, { from: 'x', proto: 'tcp', to: '203.0.113.1:80' }),
+      seenBy(network, { from: 'x', proto: 'tcp', to: '203.0.113.2:80' }),
+      seenBy(network, { from: 'x', proto: 'udp', to: '[2001:db8::1]:80' }),
+      seenBy(network, { from: 'p2', proto: 'tcp', to: '10.96.0.1:80' }),
+      seenBy(network, { from: 'n3', proto: 'udp', to: '[fd00:10:96::1]:80' }),
+    ]);
+    assert.deepEqual(served, { answered: { 'p3:80': ['node'] } });
+    for (const seen of unserved) assert.deepEqual(seen, { failed: ['timeout'] });
   });
 });
 
@@ -275,6 +315,18 @@ function dnatRules(service: string, pods: readonly [string, string]): string {
 -A POSTROUTING -s ${pods[0]} -d ${pods[0]} -j MASQUERADE
 COMMIT
 `;
+}
+
+/** Port 1 rejects by ICMP, port 2 resets, port 3 drops. */
+function refusals(family: 'ip' | 'ip6', service: string): string {
+  const chains = ['input', 'forward', 'output'].map(
+    (hook) => `chain ${hook} { type filter hook ${hook} priority 0
+      ${family} daddr ${service} th dport 1 reject
+      ${family} daddr ${service} tcp dport 2 reject with tcp reset
+      ${family} daddr ${service} th dport 3 drop
+    }`,
+  );
+  return `table ${family} refusals {\n${chains.join('\n')}\n}\n`;
 }
 
 async function seenBy(network: Network, probe: PacketProbe): Promise<Omit<PacketResult, 'shares'>> {

@@ -58,61 +58,61 @@ async function askTcp(fd: number): Promise<Attempt> {
       closeSync(fd);
       return failed('icmp-unreachable');
     }
-    const socket = new net.Socket({ fd, readable: true, writable: true });
-    const result = await readAnswer(socket);
-    return result.kind === 'failed' && hasIcmpError(errors) ? failed('icmp-unreachable') : result;
+    return answered(await readStream(new net.Socket({ fd, readable: true, writable: true })));
+  } catch (error) {
+    return failed(hasIcmpError(errors) ? 'icmp-unreachable' : failureOf(error));
   } finally {
     closeSync(errors);
   }
 }
 
-function readAnswer(socket: net.Socket): Promise<Attempt> {
-  return new Promise((resolve) => {
+async function askUdp(fd: number): Promise<Attempt> {
+  const socket = dgram.createSocket('udp6').bind({ fd, exclusive: true });
+  try {
+    return answered(await readDatagram(socket, fd));
+  } catch (error) {
+    const failure = failureOf(error);
+    return failed(failure === 'refused' ? 'icmp-unreachable' : failure); // nobody resets a datagram
+  } finally {
+    socket.close();
+  }
+}
+
+function readStream(socket: net.Socket): Promise<string> {
+  return new Promise((resolve, reject) => {
     let text = '';
-    const settle = (result: Attempt) => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(result);
-    };
-    const timer = setTimeout(() => settle(failed('timeout')), TIMEOUT_MS);
-    socket.setEncoding('utf8');
-    socket.on('data', (chunk: string) => {
+    const timer = setTimeout(() => socket.destroy(errorWith('ETIMEDOUT')), TIMEOUT_MS);
+    socket.on('close', () => clearTimeout(timer));
+    socket.on('error', reject);
+    socket.on('end', () => (text === '' ? reject(errorWith('ECONNRESET')) : resolve(text)));
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
     });
-    socket.on('end', () => settle(text === '' ? failed('refused') : answered(text)));
-    socket.on('error', (error) => settle(failed(failureOf(error))));
     socket.write(QUESTION);
   });
 }
 
-function askUdp(fd: number): Promise<Attempt> {
-  return new Promise((resolve) => {
-    const socket = dgram.createSocket('udp6');
-    const settle = (result: Attempt) => {
-      clearTimeout(timer);
-      socket.close();
-      resolve(result);
-    };
-    const timer = setTimeout(() => settle(failed('timeout')), TIMEOUT_MS);
-    socket.on('message', (message) => settle(answered(message.toString())));
-    // The one error that a datagram socket receives is an ICMP message.
-    socket.on('error', () => settle(failed('icmp-unreachable')));
-    socket.bind({ fd, exclusive: true });
+function readDatagram(socket: dgram.Socket, fd: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(errorWith('ETIMEDOUT')), TIMEOUT_MS);
+    socket.on('close', () => clearTimeout(timer));
+    socket.on('error', reject);
+    socket.on('message', (message) => resolve(message.toString()));
     try {
       sendSocket(fd, QUESTION);
     } catch (error) {
-      // EPERM says that a rule stopped the packet here. If the rule was REJECT, its ICMP message follows; if it was DROP,
-      // nothing does.
-      if (!(error instanceof LibcError && error.code === 'EPERM')) settle(failed(failureOf(error)));
+      // EPERM: a rule stopped the packet here. After REJECT an ICMP message follows; after DROP, nothing.
+      if ((error as LibcError).code !== 'EPERM') reject(error);
     }
   });
 }
 
+/** Throws what is no answer to the question, such as a bug of ours. */
 function failureOf(error: unknown): Failure {
-  const code = (error as NodeJS.ErrnoException).code;
-  switch (code) {
+  switch ((error as NodeJS.ErrnoException).code) {
     case 'ECONNREFUSED':
     case 'ECONNRESET':
+    case 'EPIPE':
       return 'refused';
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
@@ -123,6 +123,10 @@ function failureOf(error: unknown): Failure {
     default:
       throw error;
   }
+}
+
+function errorWith(code: string): Error {
+  return Object.assign(new Error(code), { code });
 }
 
 function answered(text: string): Attempt {

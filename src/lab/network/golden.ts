@@ -6,15 +6,10 @@
 //    a2 10.244.1.12 ──┘ pod-a2             ext0 └── x 192.168.50.100  any of 172.20.0.0/24
 //
 // Every packet passes n1, even those between b1 and b2, and what n1 has no route for goes to x, which drops it.
+import { FORWARDING, type Pod, podLink, ROUTER } from './cluster.ts';
 import type { Host, Link, Topology } from './topology.ts';
 
 export const POD_PORTS: readonly number[] = [80, 2379, 5353, 8080, 8443, 9090];
-
-// A neighbour is asked for an IPv6 address on the interface that has it, unlike IPv4, so each router has this one on
-// every interface.
-const ROUTER = 'fe80::1/64';
-
-const FORWARDING = { 'ipv4/ip_forward': '1', 'ipv6/conf/all/forwarding': '1' };
 
 // On n2 the way to a pod is known only to packets from n1 and to n2's own; those from other pods go to n1 first.
 const PODS_OF_N2 = 100;
@@ -59,23 +54,13 @@ export const golden: Topology = {
         routes: ['192.168.50.1/32', 'default via 192.168.50.1', 'default via fe80::1', 'local 172.20.0.0/24 dev lo'],
       },
     ],
-    ...['a1', 'a2'].map((name): Link => pod(name, '1', 'n1', '192.168.50.1')),
-    ...['b1', 'b2'].map((name): Link => pod(name, '2', 'n2', '192.168.50.2', ` table ${PODS_OF_N2}`)),
+    ...['a1', 'a2'].map((name): Link => podLink(pod(name, 1), 'n1', '192.168.50.1')),
+    ...['b1', 'b2'].map((name): Link => podLink(pod(name, 2), 'n2', '192.168.50.2', PODS_OF_N2)),
   ],
 };
 
-/** `a1` and network `1` make 10.244.1.11. */
-function pod(name: string, network: string, node: string, nodeIp: string, table = ''): Link {
+/** `b2` and node 2 make 10.244.2.12. */
+function pod(name: string, node: number): Pod {
   const number = `1${name.slice(1)}`;
-  const ipv4 = `10.244.${network}.${number}/32`;
-  const ipv6 = `fd00:10:244:${network}::${number}/128`;
-  return [
-    { host: node, device: `pod-${name}`, addresses: [ROUTER], routes: [`${ipv4}${table}`, `${ipv6}${table}`] },
-    {
-      host: name,
-      device: 'eth0',
-      addresses: [ipv4, ipv6],
-      routes: [`default via ${nodeIp} onlink`, 'default via fe80::1'],
-    },
-  ];
+  return { name, ips: [`10.244.${node}.${number}`, `fd00:10:244:${node}::${number}`] };
 }

@@ -14,7 +14,7 @@ const call = {
   setsockopt: libc.func('int setsockopt(int fd, int level, int name, const void *value, unsigned int length)'),
   send: libc.func('intptr_t send(int fd, const void *data, size_t length, int flags)'),
   recv: libc.func('intptr_t recv(int fd, void *data, size_t length, int flags)'),
-  dup: libc.func('int dup(int fd)'),
+  fcntl: libc.func('int fcntl(int fd, int command, ...)'),
 };
 
 const CLONE_NEWNET = 0x40000000; // linux/sched.h
@@ -29,6 +29,7 @@ const IP_RECVERR = 11;
 const IPPROTO_IPV6 = 41;
 const IPV6_RECVERR = 25;
 const IPV6_V6ONLY = 26;
+const F_DUPFD_CLOEXEC = 1030;
 const MSG_ERRQUEUE = 0x2000;
 
 export type Transport = 'tcp' | 'udp';
@@ -78,7 +79,7 @@ export function sendSocket(fd: number, data: Uint8Array): void {
 }
 
 export function duplicate(fd: number): number {
-  return check('dup', call.dup(fd));
+  return check('fcntl', call.fcntl(fd, F_DUPFD_CLOEXEC, 'int', 0));
 }
 
 /** Lets a server start again on a port whose last connections linger. */

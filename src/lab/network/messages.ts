@@ -8,7 +8,7 @@ export interface Command {
   readonly host: string;
   readonly argv: readonly string[];
   readonly stdin?: string;
-  /** Instead of ours. */
+  /** Instead of ours; only PATH is kept, unless it is given too. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
 }

@@ -12,6 +12,9 @@ import type { PageProbe, PageResult } from './page.ts';
 import type { PacketProbe, PacketResult } from './probe.ts';
 import type { Topology } from './topology.ts';
 
+export type Probe = PacketProbe | PageProbe;
+export type ProbeResult = PacketResult | PageResult;
+
 export type CommandOptions = Omit<Command, 'host' | 'argv'>;
 
 /** A program running in a host. */
@@ -87,7 +90,10 @@ export class Network {
     const stdout = new PassThrough();
     const stderr = new PassThrough();
     const exited = new Promise<Exit>((onExit) => this.#followed.set(process, { stdout, stderr, onExit }));
-    const pid = await this.#call('spawn', { process, command: { host, argv, ...options } });
+    const pid = await this.#call('spawn', { process, command: { host, argv, ...options } }).catch((error: Error) => {
+      this.#followed.delete(process);
+      throw error;
+    });
     const kill = async (signal: NodeJS.Signals = 'SIGTERM') => {
       await this.#call('kill', { process, signal });
     };
@@ -96,8 +102,8 @@ export class Network {
 
   probe(probe: PacketProbe): Promise<PacketResult>;
   probe(probe: PageProbe): Promise<PageResult>;
-  probe(probe: PacketProbe | PageProbe): Promise<PacketResult | PageResult>;
-  probe(probe: PacketProbe | PageProbe): Promise<PacketResult | PageResult> {
+  probe(probe: Probe): Promise<ProbeResult>;
+  probe(probe: Probe): Promise<ProbeResult> {
     return 'http' in probe ? this.#call('page', { probe }) : this.#call('packets', { probe });
   }
 

@@ -27,7 +27,7 @@ export interface End {
   readonly device: string;
   /** `10.244.1.11/32` */
   readonly addresses?: readonly string[];
-  /** In the words of `ip route add`, without the device where it is this one. */
+  /** In the words of `ip route add`, without the device where that is this one. */
   readonly routes?: readonly string[];
 }
 
