@@ -1,0 +1,170 @@
+// Values of nf_tables, between the text that nft writes and the bytes that the kernel compares. A concatenation
+// (`10.96.0.10 . udp . 53`) is its parts, each padded with zeros to a multiple of 4 bytes.
+import { cidrAddress, cidrPrefixLength, formatIp, ipBytes } from '../lib/ip.ts';
+import type { NftSet, NftType, NftVerdict } from './nftables-objects.ts';
+
+const JOINT = ' . ';
+
+const TYPES: Readonly<Record<NftType, { readonly id: number; readonly length: number; readonly byteOrder: number }>> = {
+  integer: { id: 4, length: 4, byteOrder: 1 },
+  ipv4_addr: { id: 7, length: 4, byteOrder: 2 },
+  ipv6_addr: { id: 8, length: 16, byteOrder: 2 },
+  inet_proto: { id: 12, length: 1, byteOrder: 1 },
+  inet_service: { id: 13, length: 2, byteOrder: 2 },
+  mark: { id: 19, length: 4, byteOrder: 1 },
+};
+
+const PROTOCOL_NUMBERS = new Map([
+  ['tcp', 6],
+  ['udp', 17],
+  ['sctp', 132],
+]);
+const PROTOCOL_NAMES = new Map(Array.from(PROTOCOL_NUMBERS, ([name, number]) => [number, name]));
+
+/** NFTA_SET_KEY_TYPE: the type's number; of a concatenation, six bits for each part. */
+export function typeId(types: readonly NftType[]): number {
+  return types.reduce((id, type) => (id << 6) | TYPES[type].id, 0) >>> 0;
+}
+
+export function typeLength(types: readonly NftType[]): number {
+  if (types.length === 1) return TYPES[types[0]!].length;
+  return types.reduce((sum, type) => sum + paddedLength(type), 0);
+}
+
+/** What nft notes of a set's types for itself: 1 host order, 2 network order, 0 for concatenations. */
+export function byteOrder(types: readonly NftType[]): number {
+  return types.length === 1 ? TYPES[types[0]!].byteOrder : 0;
+}
+
+export function encodeValue(types: readonly NftType[], text: string): Uint8Array {
+  if (types.length === 1) {
+    const bytes = new Uint8Array(TYPES[types[0]!].length);
+    writePart(bytes, 0, types[0]!, text);
+    return bytes;
+  }
+  const parts = text.split(JOINT);
+  if (parts.length !== types.length) throw new Error(`"${text}" does not have ${types.length} parts`);
+  const bytes = new Uint8Array(typeLength(types));
+  let at = 0;
+  for (const [i, type] of types.entries()) {
+    writePart(bytes, at, type, parts[i]!);
+    at += paddedLength(type);
+  }
+  return bytes;
+}
+
+export function decodeValue(types: readonly NftType[], bytes: Uint8Array): string {
+  let text = '';
+  let at = 0;
+  for (const type of types) {
+    if (at > 0) text += JOINT;
+    text += readPart(type, bytes.subarray(at, at + TYPES[type].length));
+    at += paddedLength(type);
+  }
+  return text;
+}
+
+export function protocolNumber(name: string): number {
+  const number = PROTOCOL_NUMBERS.get(name);
+  if (number === undefined) throw new Error(`not a transport protocol: "${name}"`);
+  return number;
+}
+
+/** `drop`, or `goto reject-chain`. */
+export function formatVerdict(verdict: NftVerdict): string {
+  return 'chain' in verdict ? `${verdict.kind} ${verdict.chain}` : verdict.kind;
+}
+
+export function parseVerdict(text: string): NftVerdict {
+  const [kind, chain] = text.split(' ');
+  if ((kind === 'jump' || kind === 'goto') && chain) return { kind, chain };
+  if (kind === 'drop' || kind === 'accept' || kind === 'return') return { kind };
+  throw new Error(`not a verdict: "${text}"`);
+}
+
+/** First address of a network or range, and the first one after it: undefined where it reaches the last address. */
+export interface Interval {
+  readonly start: Uint8Array;
+  readonly end: Uint8Array | undefined;
+}
+
+/** Networks, addresses and ranges (`a-b`) as intervals in order, where those that touch have become one: the kernel
+ *  refuses overlaps. */
+export function intervals(texts: readonly string[]): Interval[] {
+  const sorted = texts.map(intervalOf).sort((a, b) => Buffer.compare(a.start, b.start));
+  const merged: Interval[] = [];
+  for (const interval of sorted) {
+    const last = merged.at(-1);
+    if (!last || (last.end && Buffer.compare(interval.start, last.end) > 0)) merged.push(interval);
+    else if (last.end && (!interval.end || Buffer.compare(interval.end, last.end) > 0)) {
+      merged[merged.length - 1] = { start: last.start, end: interval.end };
+    }
+  }
+  return merged;
+}
+
+function intervalOf(text: string): Interval {
+  const dash = text.indexOf('-');
+  if (dash > 0) return { start: ipBytes(text.slice(0, dash)), end: after(ipBytes(text.slice(dash + 1)), 0) };
+  if (!text.includes('/')) return { start: ipBytes(text), end: after(ipBytes(text), 0) };
+  const start = ipBytes(cidrAddress(text));
+  return { start, end: after(start, start.length * 8 - cidrPrefixLength(text)) };
+}
+
+/** The address so many low bits further on, or undefined past the last one. */
+function after(bytes: Uint8Array, lowBits: number): Uint8Array | undefined {
+  const next = bytes.slice();
+  let at = next.length - 1 - (lowBits >> 3);
+  let carry = 1 << (lowBits & 7);
+  for (; at >= 0 && carry > 0; at--) {
+    const sum = next[at]! + carry;
+    next[at] = sum & 0xff;
+    carry = sum >> 8;
+  }
+  return carry > 0 ? undefined : next;
+}
+
+/** Types of a map's values; none for sets and for verdict maps. */
+export function valueTypes(set: NftSet): readonly NftType[] {
+  return set.value === undefined || set.value === 'verdict' ? [] : set.value;
+}
+
+function paddedLength(type: NftType): number {
+  return (TYPES[type].length + 3) & ~3;
+}
+
+function writePart(bytes: Uint8Array, at: number, type: NftType, text: string): void {
+  switch (type) {
+    case 'ipv4_addr':
+    case 'ipv6_addr':
+      bytes.set(ipBytes(text), at);
+      return;
+    case 'inet_proto':
+      bytes[at] = protocolNumber(text);
+      return;
+    case 'inet_service': {
+      const port = Number(text);
+      bytes[at] = port >> 8;
+      bytes[at + 1] = port & 0xff;
+      return;
+    }
+    case 'mark':
+    case 'integer':
+      new DataView(bytes.buffer, bytes.byteOffset).setUint32(at, Number(text), true);
+  }
+}
+
+function readPart(type: NftType, bytes: Uint8Array): string {
+  switch (type) {
+    case 'ipv4_addr':
+    case 'ipv6_addr':
+      return formatIp(bytes);
+    case 'inet_proto':
+      return PROTOCOL_NAMES.get(bytes[0]!) ?? String(bytes[0]);
+    case 'inet_service':
+      return String((bytes[0]! << 8) | bytes[1]!);
+    case 'mark':
+    case 'integer':
+      return String(new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true));
+  }
+}
