@@ -1,8 +1,8 @@
 // A network of hosts on this machine, apart from everything else on it. In: a Topology. Out: programs run in its hosts,
 // questions asked from them, sockets opened in them. Closing it, or the end of this process, leaves nothing behind.
 import type { ChildProcess, SendHandle } from 'node:child_process';
-import { once } from 'node:events';
 import net from 'node:net';
+import { extname } from 'node:path';
 import { PassThrough, type Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { assertNever } from '../../lib/assert.ts';
@@ -58,12 +58,14 @@ export class Network {
   }
 
   private constructor() {
-    const program = fileURLToPath(new URL('./inside.ts', import.meta.url));
+    // Beside this file, and in the same language: TypeScript in the source, JavaScript in a bundle.
+    const program = fileURLToPath(new URL(`./inside${extname(import.meta.url)}`, import.meta.url));
     this.#inside = spawnInSandbox([process.execPath, '--disable-warning=ExperimentalWarning', program], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       serialization: 'advanced',
     });
-    this.#ended = once(this.#inside, 'exit');
+    // Where it could not be started there is an error and no exit.
+    this.#ended = new Promise((resolve) => this.#inside.once('exit', resolve).once('error', resolve));
     this.#inside.on('message', (message: Message, handle) => this.#hear(message, handle));
     this.#inside.on('error', (error) => this.#refuseAll(error));
     this.#inside.on('exit', () => this.#refuseAll(new Error('the network is closed')));
