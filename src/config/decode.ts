@@ -1,6 +1,6 @@
 // A configuration file's text in, a typed document out. Unknown fields and repeated keys are told but forgiven: the file
 // may be meant for a newer version. Everything else that is wrong ends the start, with the place in the text.
-import { isMap, isScalar, parseAllDocuments, type Document as YamlDocument } from 'yaml';
+import { isMap, isScalar, parseAllDocuments, type ScalarTag, type Document as YamlDocument } from 'yaml';
 import { errorText } from '../observe/log-format.ts';
 import { decodeFields } from './decode-fields.ts';
 import { API_VERSION, DOCUMENT_FIELDS, type Document, KIND } from './document.ts';
