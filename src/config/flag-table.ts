@@ -124,7 +124,7 @@ export const FLAGS = {
   'oom-score-adj': int32(-999, "The process's oom_score_adj, from -1000 to 1000."),
   'pod-bridge-interface': string('The bridge of local pods, for --detect-local-mode=BridgeInterface.'),
   'pod-interface-name-prefix': string(
-    'What names of local pods’ interfaces begin with, for --detect-local-mode=InterfaceNamePrefix.',
+    'What the interface names of local pods begin with, for --detect-local-mode=InterfaceNamePrefix.',
   ),
   profiling: bool('Serve /debug pages on the metrics server.'),
   'proxy-mode': string('iptables, ipvs or nftables. Blank: iptables.'),
