@@ -17,6 +17,8 @@ export interface ScriptedServer {
   /** Appends answers. */
   say(...answers: Answer[]): void;
   readonly pending: number;
+  /** How many connections were ever made. */
+  readonly connections: number;
   /** Ends the server and every connection. */
   stop(): Promise<void>;
   /** Listens again where it did before. */
@@ -56,7 +58,9 @@ export async function scriptedServer(t: TestContext, answers: Answer[], tls?: Se
   };
   const server = tls ? createTlsServer(tls, listener) : createServer(listener);
   const sockets = new Set<Socket>();
+  let connections = 0;
   server.on('connection', (socket: Socket) => {
+    connections++;
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => {});
@@ -75,6 +79,9 @@ export async function scriptedServer(t: TestContext, answers: Answer[], tls?: Se
     say: (...more) => script.push(...more),
     get pending() {
       return script.length;
+    },
+    get connections() {
+      return connections;
     },
     stop,
     restart: () => listen(port),

@@ -197,7 +197,8 @@ interface Exchange {
   readonly answerLimitMs: number;
 }
 
-function exchange(url: URL, { method, signal }: ApiRequest, options: Exchange): Promise<IncomingMessage> {
+function exchange(url: URL, request: ApiRequest, options: Exchange): Promise<IncomingMessage> {
+  const { method, signal } = request;
   return new Promise((resolve, reject) => {
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
     const sent = send(url, { method, agent: options.agent, headers: options.headers, ...(signal ? { signal } : {}) });
@@ -210,9 +211,12 @@ function exchange(url: URL, { method, signal }: ApiRequest, options: Exchange): 
       resolve(response);
     });
     // Stays for the life of the request: a connection that breaks later reports here too, beside the answer's stream.
-    sent.on('error', (error) => {
+    sent.on('error', (error: NodeJS.ErrnoException) => {
       clearTimeout(timer);
-      reject(error);
+      // The server may close an idle connection in the moment we choose it; then the request was never read.
+      const isStale = sent.reusedSocket && error.code === 'ECONNRESET' && request.method === 'GET';
+      if (isStale) resolve(exchange(url, request, options));
+      else reject(error);
     });
     sent.end(options.body);
   });

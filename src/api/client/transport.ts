@@ -57,8 +57,9 @@ export class Transport {
   }
 
   #tlsAgent({ ca, certificate, key }: Identity): HttpsAgent {
+    const roots = ca ?? (this.#tls.insecureSkipVerify ? undefined : systemRoots());
     const secureContext = createSecureContext({
-      ca: ca ?? systemRoots(),
+      ...(roots === undefined ? {} : { ca: roots }),
       ...(certificate === undefined ? {} : { cert: certificate }),
       ...(key === undefined ? {} : { key }),
     });
