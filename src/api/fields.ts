@@ -35,6 +35,12 @@ export class Fields {
     return this.#read(name, fallback, (value) => typeof value === 'string', 'a string');
   }
 
+  /** One of a few words. An empty text is as good as none. */
+  oneOf(name: string, fallback: string, words: readonly string[]): string {
+    const isWord = (value: unknown): boolean => value === '' || words.includes(value as string);
+    return this.#read(name, fallback, isWord, `one of ${words.join(', ')}`) || fallback;
+  }
+
   flag(name: string, fallback: boolean): boolean {
     return this.#read(name, fallback, (value) => typeof value === 'boolean', 'true or false');
   }
@@ -85,8 +91,10 @@ function isRecord(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A value as a message shows it: short, on one line. */
+/** A value as a message shows it: short, on one line, and without its contents where it is large. */
 export function show(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (isRecord(value)) return 'an object';
+  const text = typeof value === 'string' ? JSON.stringify(value.slice(0, 60)) : String(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }

@@ -26,7 +26,9 @@ export const PROXY_NAME_LABEL = 'service.kubernetes.io/service-proxy-name';
 export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
 const ZONE_LABEL = 'topology.kubernetes.io/zone';
 const TRIGGER_TIME_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time';
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 const DEFAULT_AFFINITY_SECONDS = 10800;
+const POLICIES = ['Cluster', 'Local'];
 
 export function parseService(raw: unknown): Parsed<Service> {
   const { fields, metadata, namespace, name } = open('Service', raw);
@@ -41,7 +43,7 @@ export function parseService(raw: unknown): Parsed<Service> {
   if (!metadata.child('labels').isAbsent(PROXY_NAME_LABEL)) return done();
 
   const spec = fields.child('spec');
-  const type = spec.text('type', 'ClusterIP');
+  const type = spec.oneOf('type', 'ClusterIP', ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName']);
   const clusterIP = spec.text('clusterIP');
   if (clusterIP === 'None' || type === 'ExternalName') return done();
   if (clusterIP === '') {
@@ -52,7 +54,7 @@ export function parseService(raw: unknown): Parsed<Service> {
   const rawExternalIPs = spec.texts('externalIPs');
   const isExposed =
     type === 'LoadBalancer' || type === 'NodePort' || (type === 'ClusterIP' && rawExternalIPs.length > 0);
-  const externalTrafficPolicyLocal = isExposed && spec.text('externalTrafficPolicy') === 'Local';
+  const externalTrafficPolicyLocal = spec.oneOf('externalTrafficPolicy', 'Cluster', POLICIES) === 'Local' && isExposed;
   return done({
     namespace,
     name,
@@ -65,7 +67,7 @@ export function parseService(raw: unknown): Parsed<Service> {
     loadBalancerSourceRanges: sourceRanges(spec),
     affinityTimeoutSeconds: affinityTimeoutSeconds(spec),
     externalTrafficPolicyLocal,
-    internalTrafficPolicyLocal: spec.text('internalTrafficPolicy') === 'Local',
+    internalTrafficPolicyLocal: spec.oneOf('internalTrafficPolicy', 'Cluster', POLICIES) === 'Local',
     healthCheckNodePort: type === 'LoadBalancer' && externalTrafficPolicyLocal ? healthCheckNodePort(spec) : 0,
   });
 }
@@ -144,12 +146,10 @@ export function parseNode(raw: unknown): Parsed<Node> {
     return { value: undefined, problems: fields.problems };
   }
   const spec = fields.child('spec');
-  const addressesOfType = (type: string): readonly string[] =>
-    fields
-      .child('status')
-      .items('addresses')
-      .filter((address) => address.text('type') === type)
-      .flatMap((address) => ipOf(address, 'address'));
+  const addresses = fields.child('status').items('addresses');
+  const typed = addresses.map((address) => ({ type: address.text('type'), address }));
+  const addressesOfType = (wanted: string): readonly string[] =>
+    typed.filter(({ type }) => type === wanted).flatMap(({ address }) => ipOf(address, 'address'));
   const podCIDRs = spec.isAbsent('podCIDRs')
     ? [spec.text('podCIDR')].filter((cidr) => cidr !== '')
     : spec.texts('podCIDRs');
@@ -228,7 +228,7 @@ function servicePorts(spec: Fields): readonly ServicePortSpec[] {
 function ingressAddresses(fields: Fields): readonly string[] {
   const ingress = fields.child('status').child('loadBalancer').items('ingress');
   return ingress
-    .filter((entry) => entry.text('ipMode', 'VIP') === 'VIP' && entry.text('ip') !== '')
+    .filter((entry) => entry.oneOf('ipMode', 'VIP', ['VIP', 'Proxy']) === 'VIP')
     .flatMap((entry) => ipOf(entry, 'ip'));
 }
 
@@ -241,7 +241,7 @@ function sourceRanges(spec: Fields): PerFamily<readonly string[]> {
 }
 
 function affinityTimeoutSeconds(spec: Fields): number {
-  if (spec.text('sessionAffinity', 'None') !== 'ClientIP') return 0;
+  if (spec.oneOf('sessionAffinity', 'None', ['None', 'ClientIP']) !== 'ClientIP') return 0;
   return spec
     .child('sessionAffinityConfig')
     .child('clientIP')
@@ -279,7 +279,12 @@ function sliceEndpoint(endpoint: Fields, family: Family): Endpoint[] {
   const conditions = endpoint.child('conditions');
   const hints = endpoint.child('hints');
   const hintNames = (kind: string): readonly string[] =>
-    hints.isAbsent(kind) ? NONE : hints.items(kind).map((hint) => hint.text('name'));
+    hints.isAbsent(kind)
+      ? NONE
+      : hints
+          .items(kind)
+          .map((hint) => hint.text('name'))
+          .filter((hint) => hint !== '');
   return [
     {
       ip,
@@ -320,7 +325,7 @@ function targetOf(endpoint: Fields): string | undefined {
 function triggerTime(metadata: Fields): number | undefined {
   const text = metadata.child('annotations').text(TRIGGER_TIME_ANNOTATION);
   if (text === '') return undefined;
-  const time = Date.parse(text);
+  const time = RFC_3339.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) metadata.problem(`annotations[${TRIGGER_TIME_ANNOTATION}]`, `not a time: ${show(text)}`);
   return Number.isNaN(time) ? undefined : time;
 }

@@ -33,9 +33,9 @@ export class Tracker {
     const oldService = this.#serviceOfSlice.get(name);
     const before = oldService === undefined ? undefined : this.#slices.get(oldService)?.get(name);
     if (before && slice && isDeepStrictEqual(before, slice)) return;
-    if (before) this.#removeSlice(name, before);
-    if (!slice) return;
-    const service = `${slice.namespace}/${slice.service}`;
+    const service = slice && `${slice.namespace}/${slice.service}`;
+    if (before && (oldService !== service || before.family !== slice?.family)) this.#removeSlice(name, before);
+    if (!slice || service === undefined) return;
     const slices = this.#slices.get(service) ?? new Map<string, EndpointSlice>();
     this.#slices.set(service, slices.set(name, slice));
     this.#serviceOfSlice.set(name, service);
