@@ -10,6 +10,8 @@ export interface NodeModel {
   readonly services: ReadonlyMap<string, ServiceModel>;
   /** Names of the services that differ from the model before, removed ones included. */
   readonly changed: ReadonlySet<string>;
+  /** True if one of them has, or had, a UDP port. */
+  readonly changedUdp: boolean;
   /** True if the model was resolved from nothing: every service counts as changed. */
   readonly isFresh: boolean;
   /** Endpoints over all service ports, unfiltered: what upstream measures a cluster's size by. */

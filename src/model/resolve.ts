@@ -22,6 +22,7 @@ export function resolveNode(snapshot: Snapshot, identity: NodeIdentity, previous
   const services = isFresh ? new Map<string, ServiceModel>() : (previous.services as Map<string, ServiceModel>);
   const names = isFresh ? snapshot.services.keys() : snapshot.changed;
   const changed = new Set(isFresh ? previous?.services.keys() : undefined);
+  let changedUdp = isFresh;
   const totals = isFresh ? emptyTotals() : totalsOf(previous);
 
   for (const name of names) {
@@ -29,12 +30,25 @@ export function resolveNode(snapshot: Snapshot, identity: NodeIdentity, previous
     const after = resolveService(name, snapshot, identity);
     if (!before && !after) continue;
     changed.add(name);
+    changedUdp ||= hasUdp(before) || hasUdp(after);
     if (before) count(totals, name, before, -1);
     if (after) count(totals, name, after, 1);
     if (after) services.set(name, after);
     else services.delete(name);
   }
-  return { family: snapshot.family, services, changed, isFresh, serviceCIDRs: snapshot.serviceCIDRs, ...totals };
+  return {
+    family: snapshot.family,
+    services,
+    changed,
+    changedUdp,
+    isFresh,
+    serviceCIDRs: snapshot.serviceCIDRs,
+    ...totals,
+  };
+}
+
+function hasUdp(service: ServiceModel | undefined): boolean {
+  return service?.ports.some(({ protocol }) => protocol === 'UDP') ?? false;
 }
 
 /** What is known of all services together, kept up to date service by service. */
@@ -60,7 +74,7 @@ function count(totals: Totals, name: string, service: ServiceModel, by: 1 | -1):
   totals.endpointCount += by * service.endpointCount;
   for (const port of service.ports) {
     if (port.internal.verdict === 'drop') totals.withoutLocalEndpoints.internal += by;
-    if (port.external.verdict === 'drop' && port.isExternallyAccessible) totals.withoutLocalEndpoints.external += by;
+    if (port.external.verdict === 'drop') totals.withoutLocalEndpoints.external += by;
   }
   if (service.healthCheckNodePort === 0) return;
   if (by === 1) totals.healthChecked.set(name, service);
