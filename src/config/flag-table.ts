@@ -48,7 +48,7 @@ export const FLAGS = {
   'bind-address': flag({
     type: 'ip',
     default: '0.0.0.0',
-    help: "This node's primary IP, where it cannot be read from its Node object. No socket is bound to it.",
+    help: "Used as this node's primary IP in place of the one its Node object tells. No socket is bound to it.",
   }),
   'bind-address-hard-fail': bool('End the process if the health or the metrics port cannot be bound.'),
   'boot-id-file': string('Accepted and without effect.', '/proc/sys/kernel/random/boot_id'),
