@@ -8,6 +8,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { ApiClient, type ApiRequest, type RequestReport } from '../../src/api/client/client.ts';
 import { ANONYMOUS, type ApiConfig } from '../../src/api/client/config.ts';
 import { ApiError } from '../../src/api/client/error.ts';
@@ -252,6 +253,33 @@ test('an error answer becomes an error value with the status, the reason and the
   assert.match((await failure(client.json(get))).message, /503 \(text\/html\) <html> <b>upstream down<\/b>/);
   assert.equal((await failure(client.json(get))).code, 'API_CONTENT');
   assert.match((await failure(client.json(get))).message, /not JSON: \{"half":/);
+});
+
+test('a list is asked for in gzip, and half a zipped list is a cut, not a shorter list', async (t) => {
+  const text = JSON.stringify({ metadata: { resourceVersion: '7' }, items: [{ name: 'a' }, { name: 'b' }] });
+  const zipped =
+    (bytes: Buffer, then: 'end' | 'destroy'): Answer =>
+    (response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
+      if (then === 'end') response.end(bytes);
+      else response.write(bytes, () => setTimeout(() => response.destroy(), 20));
+    };
+  const whole = gzipSync(text);
+  const half = whole.subarray(0, whole.length - 12);
+  const server = await scriptedServer(t, [
+    zipped(whole, 'end'),
+    zipped(half, 'end'),
+    zipped(half, 'destroy'),
+    zipped(Buffer.from('not gzip'), 'end'),
+  ]);
+  const client = clientFor(t, configFor(server.url));
+  const items: unknown[] = [];
+  const { resourceVersion } = await client.list(get, (item) => items.push(item));
+  assert.deepEqual([resourceVersion, items], ['7', [{ name: 'a' }, { name: 'b' }]]);
+  assert.equal(server.requests[0]?.headers['accept-encoding'], 'gzip');
+  assert.equal((await failure(client.list(get, () => {}))).code, 'API_CUT');
+  assert.equal((await failure(client.list(get, () => {}))).code, 'API_CUT');
+  assert.equal((await failure(client.list(get, () => {}))).code, 'API_CONTENT');
 });
 
 test('every request is reported for the metrics, also those without an answer', async (t) => {

@@ -1,5 +1,6 @@
 // The body of an answer, as it comes. A connection that breaks or falls silent ends the stream with an ApiError.
 import type { IncomingMessage } from 'node:http';
+import { pipeline, type Readable } from 'node:stream';
 import { ApiError } from './error.ts';
 import { DOCUMENT_LIMIT_BYTES, tooLong } from './lines.ts';
 
@@ -15,22 +16,32 @@ export async function* streamOf(
   };
   let timer = startTimer();
   try {
-    for await (const chunk of response) {
+    for await (const chunk of await unzipped(response)) {
       clearTimeout(timer);
       yield chunk as Buffer;
       timer = startTimer(); // the caller's own time with the chunk is not the server's silence
     }
   } catch (cause) {
     if (cause instanceof ApiError) throw cause;
-    throw new ApiError({
-      code: 'API_CUT',
-      message: `${asked}: the connection ended in the middle of the answer: ${(cause as Error).message}`,
-      cause,
-    });
+    const { code, message } = cause as NodeJS.ErrnoException;
+    // Z_BUF_ERROR is the end of the input, which a cut connection can look like; the others are bytes that make no sense.
+    throw code?.startsWith('Z_') && code !== 'Z_BUF_ERROR'
+      ? new ApiError({ code: 'API_CONTENT', message: `${asked}: the answer is not gzip: ${message}`, cause })
+      : new ApiError({
+          code: 'API_CUT',
+          message: `${asked}: the connection ended in the middle of the answer: ${message}`,
+          cause,
+        });
   } finally {
     clearTimeout(timer);
     response.destroy();
   }
+}
+
+async function unzipped(response: IncomingMessage): Promise<Readable> {
+  if (response.headers['content-encoding'] !== 'gzip') return response;
+  const { createGunzip } = await import('node:zlib');
+  return pipeline(response, createGunzip(), () => {}); // an error on either side reaches whoever reads the end of it
 }
 
 function stalled(asked: string, limitMs: number): ApiError {

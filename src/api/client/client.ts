@@ -21,6 +21,8 @@ export interface ApiRequest {
   /** Of the body; JSON unless told. */
   readonly contentType?: string;
   readonly signal?: AbortSignal | undefined;
+  /** A tenth of the bytes for more of the server's time: worth it for a list, and servers zip no watches. */
+  readonly acceptsGzip?: boolean;
 }
 
 export interface ApiClientOptions {
@@ -93,7 +95,7 @@ export class ApiClient {
 
   /** One page of a list (all of it, if the query has no limit); every item is given away as soon as it has arrived. */
   async list(request: ApiRequest, onItem: (raw: unknown) => void, onContact?: () => void): Promise<ListMetadata> {
-    const response = await this.open(request);
+    const response = await this.open({ ...request, acceptsGzip: true });
     const splitter = new ListSplitter((json) => onItem(parseItem(request, json)));
     for await (const chunk of streamOf(response, asked(request), () => this.answerLimitMs)) {
       onContact?.();
@@ -165,6 +167,7 @@ export class ApiClient {
     return {
       'user-agent': this.#options.userAgent,
       accept: 'application/json',
+      ...(request.acceptsGzip ? { 'accept-encoding': 'gzip' } : {}),
       ...(authorization === undefined ? {} : { authorization }),
       ...(this.#impersonation as OutgoingHttpHeaders),
       ...(body === undefined
