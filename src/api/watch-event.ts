@@ -1,5 +1,5 @@
 // In: one line of a watch stream.  Out: what it says, checked as far as the list-watch loop relies on it.
-import { contentError, snippet } from './client/client.ts';
+import { contentError, snippet } from './client/answer.ts';
 import { statusError } from './client/error.ts';
 
 export type WatchEvent =

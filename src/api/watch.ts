@@ -2,14 +2,17 @@
 // after whatever the server, a proxy or the network does. Holds no objects itself: each one is cut down by `parse` as it
 // arrives and given away. What happens after a failure is decided in watch-decision.ts.
 import { type Clock, systemClock } from '../lib/clock.ts';
+import { contentError } from './client/answer.ts';
 import { streamOf } from './client/body.ts';
-import { type ApiClient, asked, contentError } from './client/client.ts';
-import { ApiError, isExpired } from './client/error.ts';
+import type { ApiClient } from './client/client.ts';
+import { ApiError } from './client/error.ts';
 import { LineSplitter } from './client/lines.ts';
 import { type ApiLog, silentLog } from './client/log.ts';
+import { asked } from './client/request.ts';
 import { Backoff } from './watch-backoff.ts';
 import { type Decision, decide, type Outcome, type Position, START } from './watch-decision.ts';
-import { decodeEvent, isOlder, named, objectKey, type RawObject, type WatchEvent } from './watch-event.ts';
+import { decodeEvent, isOlder, objectKey, type WatchEvent } from './watch-event.ts';
+import { collect, type Parse, readList } from './watch-list.ts';
 
 export interface WatchTarget<T> {
   /** `services`, for the log. */
@@ -19,7 +22,7 @@ export interface WatchTarget<T> {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   /** Undefined: of no interest, as if the object did not exist. */
-  parse(raw: unknown): T | undefined;
+  readonly parse: Parse<T>;
 }
 
 /** The consumer's store. Calls come in the order of the server's history. */
@@ -58,7 +61,6 @@ export interface WatchStatus {
 
 const SILENCE_LIMIT_MS = 150_000;
 const INITIAL_SILENCE_LIMIT_MS = 30_000;
-const PAGE_SIZE = 500;
 
 export class Reflector<T> {
   readonly #client: ApiClient;
@@ -137,44 +139,13 @@ export class Reflector<T> {
     }
   }
 
-  /** Pages only where the server reads its database: from its cache it gives everything at once, whatever the limit. */
   async #list(): Promise<void> {
     const { version, isVersionRefused } = this.#position;
-    const resourceVersion = isVersionRefused ? '' : version || '0';
-    const isPaged = resourceVersion === '' || resourceVersion === '0';
-    const whole = { ...this.#selectors(), resourceVersion };
-    const items = new Map<string, T>();
-    let query: Record<string, string> = isPaged ? { ...whole, limit: String(PAGE_SIZE) } : whole;
-    for (;;) {
-      const page = await this.#page(query, items);
-      if (page === 'restart') {
-        items.clear();
-        query = whole;
-      } else if (page.continueToken === '') {
-        return this.#replace(items, page.resourceVersion);
-      } else {
-        query = { ...this.#selectors(), limit: String(PAGE_SIZE), continue: page.continueToken };
-      }
-    }
-  }
-
-  async #page(
-    query: Record<string, string>,
-    items: Map<string, T>,
-  ): Promise<Awaited<ReturnType<ApiClient['list']>> | 'restart'> {
-    const { path } = this.#target;
-    const request = { method: 'GET', path, query, signal: this.#signal } as const;
-    try {
-      return await this.#client.list(
-        request,
-        (raw) => this.#collect(items, named(path, raw)),
-        () => this.#contact(),
-      );
-    } catch (error) {
-      // The place we had reached was forgotten while we read: the rest cannot be had, so everything is asked for at once.
-      if (error instanceof ApiError && isExpired(error) && query.continue !== undefined) return 'restart';
-      throw error;
-    }
+    const query = { ...this.#selectors(), resourceVersion: isVersionRefused ? '' : version || '0' };
+    const request = { method: 'GET', path: this.#target.path, query, signal: this.#signal } as const;
+    const contact = (): void => this.#contact();
+    const { items, resourceVersion } = await readList(this.#client, request, this.#target.parse, contact);
+    this.#replace(items, resourceVersion);
   }
 
   /** Returns when the server ends the stream; with a version, if the server's history has gone back to it. */
@@ -210,7 +181,7 @@ export class Reflector<T> {
   #initialEvent(initial: Map<string, T>, event: WatchEvent): void {
     if (event.kind === 'bookmark') {
       if (event.endsInitialEvents) this.#replace(initial, event.version);
-    } else if (event.kind === 'upsert') this.#collect(initial, event.object);
+    } else if (event.kind === 'upsert') collect(initial, event.object, this.#target.parse);
     else initial.delete(objectKey(event.object));
   }
 
@@ -223,12 +194,6 @@ export class Reflector<T> {
       else this.#handler.upsert(key, value);
     }
     this.#position = { ...this.#position, version: event.version };
-  }
-
-  #collect(items: Map<string, T>, object: RawObject): void {
-    const value = this.#target.parse(object);
-    if (value === undefined) items.delete(objectKey(object));
-    else items.set(objectKey(object), value);
   }
 
   #replace(items: Map<string, T>, version: string): void {

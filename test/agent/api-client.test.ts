@@ -9,11 +9,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { ApiClient, type ApiRequest, type RequestReport } from '../../src/api/client/client.ts';
+import { ApiClient, type RequestReport } from '../../src/api/client/client.ts';
 import { ANONYMOUS, type ApiConfig } from '../../src/api/client/config.ts';
 import { ApiError } from '../../src/api/client/error.ts';
 import { loadApiConfig } from '../../src/api/client/load.ts';
 import { silentLog } from '../../src/api/client/log.ts';
+import type { ApiRequest } from '../../src/api/client/request.ts';
 import { type Answer, configFor, json, page, recordingLog, scriptedServer, status } from './api-server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'portolan-api-'));

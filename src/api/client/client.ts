@@ -1,29 +1,17 @@
 // The API server as three calls: a JSON answer, a list in pieces, a stream of bytes. Built on node:http alone, because a
 // client library costs more memory than all Services of a cluster. Every failure leaves here as an ApiError.
-import { type Agent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { type Clock, systemClock } from '../../lib/clock.ts';
+import { checkedAnswer, contentError, snippet } from './answer.ts';
 import { readBody, streamOf } from './body.ts';
 import type { ApiConfig } from './config.ts';
 import { Credentials, type Identity } from './credentials.ts';
-import { ApiError, statusError } from './error.ts';
+import { exchange, unreachable } from './exchange.ts';
 import { ListSplitter } from './list-splitter.ts';
 import { type ApiLog, silentLog } from './log.ts';
 import { RateLimit } from './rate-limit.ts';
+import { type ApiRequest, asked } from './request.ts';
 import { Transport } from './transport.ts';
-
-export interface ApiRequest {
-  readonly method: 'GET' | 'POST' | 'PATCH';
-  /** `/api/v1/services` */
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly body?: unknown;
-  /** Of the body; JSON unless told. */
-  readonly contentType?: string;
-  readonly signal?: AbortSignal | undefined;
-  /** A tenth of the bytes for more of the server's time: worth it for a list, and servers zip no watches. */
-  readonly acceptsGzip?: boolean;
-}
 
 export interface ApiClientOptions {
   readonly userAgent: string;
@@ -113,15 +101,15 @@ export class ApiClient {
   async open(request: ApiRequest): Promise<IncomingMessage> {
     const identity = await this.#credentials.current();
     const response = await this.#send(request, identity);
-    if (response.statusCode !== 401) return this.#checked(request, response);
+    if (response.statusCode !== 401) return checkedAnswer(request, response, this.answerLimitMs);
 
     // The token may have been rotated, or the plugin's credential have ended early: one more try as whoever we are now.
     this.#credentials.forget();
     const now = await this.#credentials.current();
     const isSame = now.authorization === identity.authorization && now.certificate === identity.certificate;
-    if (isSame) return this.#checked(request, response);
+    if (isSame) return checkedAnswer(request, response, this.answerLimitMs);
     response.destroy();
-    return this.#checked(request, await this.#send(request, now));
+    return checkedAnswer(request, await this.#send(request, now), this.answerLimitMs);
   }
 
   close(): void {
@@ -175,64 +163,6 @@ export class ApiClient {
         : { 'content-type': request.contentType ?? 'application/json', 'content-length': Buffer.byteLength(body) }),
     };
   }
-
-  async #checked(request: ApiRequest, response: IncomingMessage): Promise<IncomingMessage> {
-    const status = response.statusCode ?? 0;
-    const isJson = /^application\/json\b/.test(response.headers['content-type'] ?? '');
-    if (status >= 200 && status < 300 && isJson) return response;
-
-    const text = await readBody(response, asked(request), this.answerLimitMs, ERROR_BODY_LIMIT_BYTES).catch(() => '');
-    const type = response.headers['content-type'] ?? 'no content type';
-    if (status >= 200 && status < 300) throw contentError(request, `${type} instead of JSON: ${snippet(text)}`);
-    const retryAfterSeconds = Number(response.headers['retry-after']) || 0;
-    // Not every error comes from the API server: a load balancer's page has no Status object in it.
-    const body = isJson ? parsedOr(text) : { kind: 'Status', message: `(${type}) ${snippet(text)}` };
-    throw statusError(asked(request), body, status, retryAfterSeconds);
-  }
-}
-
-const ERROR_BODY_LIMIT_BYTES = 64 << 10;
-
-interface Exchange {
-  readonly agent: Agent;
-  readonly headers: OutgoingHttpHeaders;
-  readonly body: string | undefined;
-  readonly answerLimitMs: number;
-}
-
-function exchange(url: URL, request: ApiRequest, options: Exchange): Promise<IncomingMessage> {
-  const { method, signal } = request;
-  return new Promise((resolve, reject) => {
-    const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
-    const sent = send(url, { method, agent: options.agent, headers: options.headers, ...(signal ? { signal } : {}) });
-    const timer = setTimeout(
-      () => sent.destroy(new Error(`no answer within ${options.answerLimitMs / 1000} s`)),
-      options.answerLimitMs,
-    );
-    sent.on('response', (response) => {
-      clearTimeout(timer);
-      resolve(response);
-    });
-    // Stays for the life of the request: a connection that breaks later reports here too, beside the answer's stream.
-    sent.on('error', (error: NodeJS.ErrnoException) => {
-      clearTimeout(timer);
-      // The server may close an idle connection in the moment we choose it; then the request was never read.
-      const isStale = sent.reusedSocket && error.code === 'ECONNRESET' && request.method === 'GET';
-      if (isStale) resolve(exchange(url, request, options));
-      else reject(error);
-    });
-    sent.end(options.body);
-  });
-}
-
-/** `GET /api/v1/services` */
-export function asked({ method, path }: Pick<ApiRequest, 'method' | 'path'>): string {
-  return `${method} ${path}`;
-}
-
-export function snippet(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim();
-  return line.length > 120 ? `${line.slice(0, 120)}...` : line || '(empty)';
 }
 
 function parseItem(request: ApiRequest, json: string): unknown {
@@ -241,30 +171,4 @@ function parseItem(request: ApiRequest, json: string): unknown {
   } catch (cause) {
     throw contentError(request, `an item is not JSON: ${snippet(json)}`, cause);
   }
-}
-
-function parsedOr(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return { kind: 'Status', message: `(broken JSON) ${snippet(text)}` };
-  }
-}
-
-export function contentError(request: Pick<ApiRequest, 'method' | 'path'>, problem: string, cause?: unknown): ApiError {
-  return new ApiError({ code: 'API_CONTENT', message: `${asked(request)}: the answer is ${problem}`, cause });
-}
-
-function unreachable(request: ApiRequest, host: string, cause: unknown): ApiError {
-  if (cause instanceof ApiError) return cause;
-  const { code, message } = cause as NodeJS.ErrnoException;
-  // A name with several addresses fails with a list of errors and an empty message.
-  const reasons =
-    cause instanceof AggregateError ? cause.errors.map((error: Error) => error.message).join('; ') : message;
-  return new ApiError({
-    code: 'API_UNREACHABLE',
-    message: `${asked(request)}: ${host} cannot be reached: ${reasons || code}`,
-    ...(code ? { reason: code } : {}),
-    cause,
-  });
 }
