@@ -6,8 +6,8 @@
 import type { Family } from '../../lib/ip.ts';
 import { KernelError } from '../error.ts';
 import { MessageWriter } from './attributes.ts';
-import { type Answer, NLM_F_ACK, NLM_F_REQUEST, NLMSG_ERROR, readAnswer } from './message.ts';
-import { describeAnswer, type NetlinkSocket, sending } from './socket.ts';
+import { type Answer, NLM_F_ACK, NLM_F_REQUEST } from './message.ts';
+import { describeAnswer, type NetlinkSocket } from './socket.ts';
 
 export const SUBSYSTEM = { conntrack: 1, acct: 7, nftables: 10 } as const;
 export type Subsystem = keyof typeof SUBSYSTEM;
@@ -90,8 +90,8 @@ export async function commitBatch(
   if (steps.length === 0) return;
   await socket.exclusive(async () => {
     const first = socket.takeSequence(steps.length + 2);
-    await sending(operation, () => socket.send(encodeBatch(subsystem, steps, first, isDryRun)));
-    const answers = receiveAnswers(socket, first, first + steps.length + 1);
+    const batch = encodeBatch(subsystem, steps, first, isDryRun);
+    const answers = await socket.answers(batch, first, first + steps.length + 1, operation);
     const refusal = answers.find((answer) => answer.errno !== '');
     if (refusal) throw refusedStep(refusal, steps, first, operation);
     if (answers.length === 0) {
@@ -101,17 +101,6 @@ export async function commitBatch(
       });
     }
   });
-}
-
-function receiveAnswers(socket: NetlinkSocket, first: number, last: number): Answer[] {
-  const answers: Answer[] = [];
-  for (let messages = socket.receive(); messages; messages = socket.receive()) {
-    for (const message of messages) {
-      const isOurs = message.type === NLMSG_ERROR && message.sequence >= first && message.sequence <= last;
-      if (isOurs) answers.push(readAnswer(message));
-    }
-  }
-  return answers;
 }
 
 /** Errors of the first message are about the transaction as a whole, such as a commit that failed after all checks. */

@@ -114,6 +114,20 @@ export class NetlinkSocket {
     });
   }
 
+  /** Sends one datagram of several messages, numbered from `first` to `last`, and returns every answer to them. */
+  async answers(data: Uint8Array, first: number, last: number, operation: string): Promise<Answer[]> {
+    await sending(operation, () => this.send(data));
+    const answers: Answer[] = [];
+    const next = (): Message[] | undefined => receiving(operation, () => this.receive());
+    for (let messages = next(); messages; messages = next()) {
+      for (const message of messages) {
+        const isOurs = message.type === NLMSG_ERROR && message.sequence >= first && message.sequence <= last;
+        if (isOurs) answers.push(readAnswer(message));
+      }
+    }
+    return answers;
+  }
+
   /** Lists something, datagram by datagram, with the event loop running between them. The messages' bodies are only valid
    *  until the next step. Throws DumpInterrupted at the end if the list changed meanwhile. */
   async *dump(data: Uint8Array, sequence: number, operation: string): AsyncGenerator<Message[]> {
@@ -223,7 +237,7 @@ function guarded<T>(code: 'KERNEL_UNREACHABLE', operation: string, detail: strin
 }
 
 /** Turns a failed send into a KernelError; the kernel has then done nothing. */
-export async function sending(operation: string, work: () => Promise<void>): Promise<void> {
+async function sending(operation: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {

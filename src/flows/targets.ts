@@ -1,0 +1,65 @@
+// In: a NodeModel.  Out: where UDP flows through this node's services may lead, and where they led before the last change.
+// A tracked UDP flow keeps the endpoint it was given for as long as packets come, so a client that never stops would talk to
+// a pod that is gone, for ever. Which flows those are is decided in stale.ts from what stands here.
+import type { Family } from '../lib/ip.ts';
+import type { NodeModel, ServiceModel } from '../model/model.ts';
+
+/** One address that clients dial over UDP. */
+export interface FlowTarget {
+  /** Undefined for a node port, which answers on every address of the node. */
+  readonly ip: string | undefined;
+  readonly port: number;
+  /** `ip:port` of every endpoint that serves; empty: none does. */
+  readonly serving: ReadonlySet<string>;
+}
+
+export interface FlowTargets {
+  readonly family: Family;
+  /** By `namespace/name`; services without UDP are absent. */
+  readonly services: ReadonlyMap<string, readonly FlowTarget[]>;
+  /** Addresses that were dropped since the last clean-up, with who served them. */
+  readonly retired: readonly FlowTarget[];
+  readonly serviceCIDRs: readonly string[];
+}
+
+/** `previous` gives up its unchanged services to the result and must not be used afterwards. */
+export function flowTargets(model: NodeModel, previous?: FlowTargets): FlowTargets {
+  const isFresh = model.isFresh || !previous;
+  const before = new Map(previous?.services);
+  const services = isFresh ? new Map<string, readonly FlowTarget[]>() : new Map(previous.services);
+  for (const name of isFresh ? model.services.keys() : model.changed) {
+    const targets = targetsOf(model.services.get(name));
+    if (targets.length > 0) services.set(name, targets);
+    else services.delete(name);
+  }
+  const changed = isFresh ? before.keys() : model.changed;
+  const left = [...changed].flatMap((name) => missing(before.get(name) ?? [], services.get(name) ?? []));
+  return {
+    family: model.family,
+    services,
+    retired: [...(previous?.retired ?? []), ...left],
+    serviceCIDRs: model.serviceCIDRs,
+  };
+}
+
+/** The same after a clean-up that succeeded: what was retired has no flows any more. */
+export function withoutRetired(targets: FlowTargets): FlowTargets {
+  return { ...targets, retired: [] };
+}
+
+function targetsOf(service: ServiceModel | undefined): FlowTarget[] {
+  return (service?.ports ?? [])
+    .filter((port) => port.protocol === 'UDP')
+    .flatMap((port) => {
+      const serving = new Set(port.serving);
+      return port.frontends.map((frontend) => ({
+        ip: frontend.kind === 'node-port' ? undefined : frontend.ip,
+        port: frontend.port,
+        serving,
+      }));
+    });
+}
+
+function missing(before: readonly FlowTarget[], after: readonly FlowTarget[]): FlowTarget[] {
+  return before.filter((old) => !after.some((target) => target.ip === old.ip && target.port === old.port));
+}
