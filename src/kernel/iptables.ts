@@ -2,6 +2,7 @@
 // Calls of one family never overlap.
 import { assertNever } from '../lib/assert.ts';
 import type { Family } from '../lib/ip.ts';
+import { isAtLeast } from '../lib/version.ts';
 import { KernelError } from './error.ts';
 import { type ProcessResult, type RunProcess, runProcess } from './process.ts';
 import { xtablesLockHolder } from './xtables-lock.ts';
@@ -140,16 +141,6 @@ export function parseVersion(text: string): IptablesVersion {
     backend: text.includes('nf_tables') ? 'nf_tables' : 'legacy',
     hasRandomFully: isAtLeast(version, '1.6.2'),
   };
-}
-
-export function isAtLeast(version: string, wanted: string): boolean {
-  if (version === '') return false;
-  const have = version.split('.').map(Number);
-  for (const [i, part] of wanted.split('.').map(Number).entries()) {
-    const ours = have[i] ?? 0;
-    if (ours !== part) return ours > part;
-  }
-  return true;
 }
 
 /** The input around the line that was refused, so that the log shows what it was. */

@@ -46,11 +46,7 @@ export function nodePortNetworks(
   addresses: NodeAddresses,
   family: Family,
 ): NodePortNetworks {
-  const cidrs = setting.includes('primary')
-    ? Object.values(addresses.ips)
-        .filter((ip) => !isLoopback(ip))
-        .map(hostCidr)
-    : setting;
+  const cidrs = withPrimaryExpanded(setting, addresses);
   // A family of which nothing is said takes node ports on all its addresses, even if something is said of the other.
   const ofFamily = cidrs.filter((cidr) => familyOf(cidr) === family);
   const kept = ofFamily.length > 0 ? ofFamily : [zeroCidr(family)];
@@ -60,6 +56,14 @@ export function nodePortNetworks(
     containsIPv4Loopback:
       kept.some((cidr) => isLoopback(cidrAddress(cidr)) || cidrContains(cidr, '127.0.0.0')) && family === 'IPv4',
   };
+}
+
+/** The word `primary` replaced by the node's addresses, as far as they are known. */
+export function withPrimaryExpanded(setting: readonly string[], addresses: NodeAddresses): readonly string[] {
+  if (!setting.includes('primary')) return setting;
+  return Object.values(addresses.ips)
+    .filter((ip) => !isLoopback(ip))
+    .map(hostCidr);
 }
 
 /** The addresses among a host's own on which node ports are taken, without repetition, sorted. */
