@@ -42,7 +42,9 @@ export function trackAllocations(store: Store): Allocations {
     for (const ip of ingress) loadBalancerIps.set(ip, owner);
   });
 
-  const nextIp = new Map<string, bigint>(); // where the search goes on, so that 10,000 Services need 10,000 steps
+  // Where the search goes on: 10,000 Services need 10,000 steps, and what was just given back is not given out at once.
+  const nextIp = new Map<string, bigint>();
+  let nextPort: number | undefined;
   const freeIp = (cidr: string, taken: ReadonlyMap<string, string>, firstOffset: bigint): string | undefined => {
     const size = addressCount(cidr);
     const start = nextIp.get(cidr) ?? firstOffset;
@@ -51,7 +53,7 @@ export function trackAllocations(store: Store): Allocations {
       const ip = addressAt(cidr, offset);
       // The network's own address and, in IPv4, the broadcast address are left alone.
       if (offset === 0n || (familyOf(cidr) === 'IPv4' && offset === size - 1n) || taken.has(ip)) continue;
-      nextIp.set(cidr, offset);
+      nextIp.set(cidr, offset + 1n);
       return ip;
     }
     return undefined;
@@ -60,14 +62,16 @@ export function trackAllocations(store: Store): Allocations {
   return {
     clusterIpOwner: (ip) => clusterIps.get(ip),
     nodePortOwner: (port, protocol) => nodePorts.get(`${port}/${protocol}`),
-    freeClusterIp: (cidr) => freeIp(cidr, clusterIps, staticBand(addressCount(cidr))),
+    freeClusterIp: (cidr) => freeIp(cidr, clusterIps, staticBand(addressCount(cidr), 16n, 256n)),
     freeLoadBalancerIp: (cidr) => freeIp(cidr, loadBalancerIps, 1n),
     freeNodePort({ first, last }, alsoTaken) {
       const size = last - first + 1;
-      const start = Number(staticBand(BigInt(size)));
+      const start = nextPort ?? Number(staticBand(BigInt(size), 32n, 128n));
       for (let step = 0; step < size; step++) {
         const port = first + ((start + step) % size);
-        if (!alsoTaken.has(port) && PROTOCOLS.every((protocol) => !nodePorts.has(`${port}/${protocol}`))) return port;
+        if (alsoTaken.has(port) || PROTOCOLS.some((protocol) => nodePorts.has(`${port}/${protocol}`))) continue;
+        nextPort = port - first + 1;
+        return port;
       }
       return undefined;
     },
@@ -75,9 +79,9 @@ export function trackAllocations(store: Store): Allocations {
 }
 
 /** The low part of a range is left to those who ask for an address by name, as on a cluster. */
-function staticBand(size: bigint): bigint {
-  const sixteenth = size / 16n;
-  const band = sixteenth < 16n ? 16n : sixteenth > 256n ? 256n : sixteenth;
+function staticBand(size: bigint, share: bigint, most: bigint): bigint {
+  const part = size / share;
+  const band = part < 16n ? 16n : part > most ? most : part;
   return band < size ? band : 1n;
 }
 

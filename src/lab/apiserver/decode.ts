@@ -2,6 +2,8 @@
 import { parse as parseYaml } from 'yaml';
 import { isObject, type Json, type KubeObject } from './object.ts';
 import { apiVersionOf, type Resource } from './resources.ts';
+import { checkObject } from './schema/check.ts';
+import { typeOfKind } from './schema/schema.ts';
 import { badRequest, unsupportedMediaType } from './status.ts';
 import type { Body } from './write.ts';
 
@@ -23,11 +25,13 @@ export function parseBody({ contentType, text }: Body): Json {
   }
 }
 
-export function decodeObject(
-  resource: Resource,
-  value: Json,
-  _validation: FieldValidation,
-): { object: KubeObject; warnings: readonly string[] } {
+export interface Decoded {
+  readonly object: KubeObject;
+  /** What kubectl prints as warnings. */
+  readonly warnings: readonly string[];
+}
+
+export function decodeObject(resource: Resource, value: Json, validation: FieldValidation): Decoded {
   if (!isObject(value)) throw badRequest(`a ${resource.kind} must be an object`);
   const apiVersion = value.apiVersion ?? apiVersionOf(resource);
   const kind = value.kind ?? resource.kind;
@@ -35,6 +39,14 @@ export function decodeObject(
     const wanted = `${apiVersionOf(resource)}, Kind=${resource.kind}`;
     throw badRequest(`the object provided is a ${apiVersion}, Kind=${kind}, but ${wanted} was expected`);
   }
-  const metadata = isObject(value.metadata) ? value.metadata : {};
-  return { object: { ...value, apiVersion, kind, metadata } as KubeObject, warnings: [] };
+  const checked = checkObject(typeOfKind(resource), value, kind, apiVersion);
+  const complaints = validation === 'Ignore' ? [] : checked.unknown.map((path) => `unknown field "${path}"`);
+  if (validation === 'Strict' && complaints.length > 0) {
+    const what = `${kind} in version "${resource.version}" cannot be handled as a ${kind}`;
+    throw badRequest(`${what}: strict decoding error: ${complaints.join(', ')}`);
+  }
+  const metadata = { ...(isObject(checked.value.metadata) ? checked.value.metadata : {}) };
+  delete metadata.managedFields; // this server keeps none
+  delete metadata.selfLink;
+  return { object: { ...checked.value, apiVersion, kind, metadata } as KubeObject, warnings: complaints };
 }

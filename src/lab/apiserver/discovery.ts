@@ -1,5 +1,6 @@
 // What the server has, told in the forms clients ask for: the classic documents and the aggregated one.
 import type { JsonObject } from './object.ts';
+import { openApiDocument } from './openapi/documents.ts';
 import { RESOURCES, type Resource, VERBS } from './resources.ts';
 
 export interface Document {
@@ -14,6 +15,7 @@ export function discoveryDocument(path: string, accept: string): Document | unde
   const clean = path.replace(/\/+$/, '');
   if (clean === '/healthz' || clean === '/livez' || clean === '/readyz')
     return { contentType: 'text/plain', body: 'ok' };
+  if (clean.startsWith('/openapi/')) return openApiDocument(clean, accept);
   const isRoot = clean === '/api' || clean === '/apis';
   if (isRoot && accept.includes('as=APIGroupDiscoveryList')) return aggregated(clean === '/api', accept);
   const found = classic(clean);
@@ -81,13 +83,12 @@ function subresourceEntries({ plural, namespaced, kind, subresources }: Resource
     namespaced,
     ...SUBRESOURCE_KINDS[subresource],
     kind: SUBRESOURCE_KINDS[subresource]?.kind ?? kind,
-    verbs: subresource === 'log' ? ['get'] : subresource === 'binding' ? ['create'] : ['get', 'patch', 'update'],
+    verbs: subresource === 'log' ? ['get'] : ['get', 'patch', 'update'],
   }));
 }
 
 const SUBRESOURCE_KINDS: Readonly<Record<string, { group?: string; version?: string; kind: string }>> = {
   scale: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
-  binding: { kind: 'Binding' },
 };
 
 function aggregated(isCore: boolean, accept: string): Document {

@@ -1,11 +1,13 @@
 // One HTTP request, from its bytes to its answer: who asks, what for, which fault it meets, and which part serves it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Access, authenticate, authorize } from './access.ts';
+import type { PodRuntime } from './controllers/pods.ts';
 import { discoveryDocument } from './discovery.ts';
 import { type Pages, readList, readOne, requireStored } from './read.ts';
 import { type ApiRequest, parseRequest, unknownPath } from './request.ts';
 import { scaleOf } from './scale.ts';
 import { ApiError, expired, statusOf } from './status.ts';
+import type { Pod } from './types.ts';
 import { serveWatch, type WatchSettings } from './watch.ts';
 import type { World } from './world.ts';
 import {
@@ -22,6 +24,7 @@ export interface HandlerSettings extends WatchSettings {
   readonly world: World;
   readonly pages: Pages;
   readonly access: readonly Access[] | undefined;
+  readonly runtime: PodRuntime | undefined;
 }
 
 export async function handle(
@@ -67,10 +70,11 @@ async function serve(
   send(response, answer);
 }
 
-async function answerTo({ world, pages }: HandlerSettings, request: ApiRequest, body: Body): Promise<Answer> {
+async function answerTo({ world, pages, runtime }: HandlerSettings, request: ApiRequest, body: Body): Promise<Answer> {
   requireSubresource(request);
   switch (request.verb) {
     case 'get':
+      if (request.subresource === 'log') return readLog(requireStored(world, request).object as Pod, runtime);
       return ok(
         request.subresource === 'scale'
           ? JSON.stringify(scaleOf(requireStored(world, request).object))
@@ -96,13 +100,18 @@ function requireSubresource({ resource, subresource }: ApiRequest): void {
   throw unknownPath(resource.group, `${resource.plural}/${subresource}`);
 }
 
+async function readLog(pod: Pod, runtime: PodRuntime | undefined): Promise<Answer> {
+  if (!runtime?.log) throw unknownPath('', 'pods/log');
+  return { ...ok(await runtime.log(pod)), contentType: 'text/plain' };
+}
+
 function ok(text: string): Answer {
   return { code: 200, text, warnings: [] };
 }
 
-function send(response: ServerResponse, { code, text, warnings }: Answer): void {
+function send(response: ServerResponse, { code, text, warnings, contentType = 'application/json' }: Answer): void {
   const headers: Record<string, string | string[] | number> = {
-    'Content-Type': 'application/json',
+    'Content-Type': contentType,
     'Content-Length': Buffer.byteLength(text),
     'Cache-Control': 'no-cache, private',
   };

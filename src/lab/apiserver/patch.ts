@@ -7,7 +7,7 @@ import { strategicMerge } from './patch-strategic.ts';
 import { badRequest, unsupportedMediaType } from './status.ts';
 import type { Body } from './write.ts';
 
-export function applyPatch(kind: string, object: JsonObject, body: Body): Json {
+export function applyPatch(typeName: string, object: JsonObject, body: Body): Json {
   const contentType = body.contentType.split(';')[0]!.trim();
   const patch = parseBody(body);
   switch (contentType) {
@@ -17,7 +17,7 @@ export function applyPatch(kind: string, object: JsonObject, body: Body): Json {
       return mergePatch(object, patch);
     case 'application/strategic-merge-patch+json':
       if (!isObject(patch)) throw badRequest('a strategic merge patch must be an object');
-      return strategicMerge(kind, object, patch);
+      return strategicMerge(typeName, object, patch);
     case 'application/apply-patch+yaml':
     case 'application/apply-patch+cbor':
       throw unsupportedMediaType(

@@ -1,7 +1,7 @@
 // The resources this API server has, as one table. Discovery, routing, storage and tables all read it, and what is not in
 // it does not exist here.
 
-export type Subresource = 'status' | 'scale' | 'log' | 'binding';
+export type Subresource = 'status' | 'scale' | 'log';
 
 export interface Resource {
   readonly group: string;
@@ -61,7 +61,7 @@ export const RESOURCES: readonly Resource[] = [
     singular: 'pod',
     shortNames: ['po'],
     categories: ['all'],
-    subresources: ['status', 'log', 'binding'],
+    subresources: ['status', 'log'],
   }),
   resource('v1', 'services', 'Service', {
     singular: 'service',

@@ -6,7 +6,11 @@ import type { AddressInfo, Socket } from 'node:net';
 import { type Family, familyOf } from '../../lib/ip.ts';
 import type { Access } from './access.ts';
 import { trackAllocations } from './allocations.ts';
+import { startControllers } from './controllers/controllers.ts';
+import type { PodRuntime } from './controllers/pods.ts';
+import { decodeObject } from './decode.ts';
 import { Faults } from './faults.ts';
+import { firstObjects, namespaceObject } from './first-objects.ts';
 import { type HandlerSettings, handle } from './handler.ts';
 import type { KubeObject } from './object.ts';
 import { Pages } from './read.ts';
@@ -32,6 +36,12 @@ export interface ApiServerOptions {
   readonly watchWindow?: number;
   readonly firstVersion?: number;
   readonly bookmarkIntervalMs?: number;
+  /** Runs the pods. With it deployments, scheduling, endpoints and load balancer addresses work by themselves. */
+  readonly runtime?: PodRuntime;
+  /** Where the API server itself is reached inside the cluster; with it there is a Service default/kubernetes. */
+  readonly advertise?: { readonly ip: string; readonly port: number };
+  /** Told of what goes wrong in controllers; they try again by themselves. */
+  readonly onProblem?: (problem: unknown) => void;
   readonly now?: () => Date;
 }
 
@@ -101,6 +111,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     faults,
     streams,
     access: options.access,
+    runtime: options.runtime,
     bookmarkIntervalMs: options.bookmarkIntervalMs ?? 60_000,
   };
   const listener: RequestListener = (message, response) => void handle(settings, message, response);
@@ -112,6 +123,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     socket.on('close', () => sockets.delete(socket));
   });
   await listen();
+  const controllers = startControllers(world, options.runtime, options.onProblem ?? (() => {}));
 
   return {
     url: `${options.tls ? 'https' : 'http'}://${host}:${port}`,
@@ -131,6 +143,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
       return true;
     },
     async close() {
+      await controllers.stop();
       const closed = server.listening ? closing(server) : Promise.resolve();
       cutConnections();
       await closed;
@@ -148,7 +161,7 @@ function newWorld(options: ApiServerOptions): World {
     nodePortRange: options.nodePortRange ?? { first: 30000, last: 32767 },
   };
   const world: World = { store, facts, now: options.now ?? (() => new Date()), allocations: trackAllocations(store) };
-  for (const name of ['default', 'kube-system', 'kube-public', 'kube-node-lease']) apply(world, namespaceObject(name));
+  for (const object of firstObjects(serviceCIDRs, options.advertise)) apply(world, object);
   return world;
 }
 
@@ -159,7 +172,7 @@ function apply(world: World, object: KubeObject): KubeObject {
   if (namespace && !world.store.get('namespaces', undefined, namespace)) apply(world, namespaceObject(namespace));
   const { resourceVersion: _ignored, ...rest } = object.metadata;
   const metadata = { ...rest, ...(namespace && { namespace }) };
-  const given = { ...object, metadata };
+  const { object: given } = decodeObject(resource, { ...object, metadata }, 'Strict');
   const exists = world.store.get(resource.storage, namespace, metadata.name);
   const stored = exists ? update(world, resource, given) : create(world, resource, given);
   if (object.status === undefined || !resource.subresources.includes('status')) return stored.object;
@@ -177,10 +190,6 @@ function listed(
     .map(({ object }) => object)
     .filter((object) => namespace === undefined || object.metadata.namespace === namespace)
     .filter((object) => !predicate || predicate(object));
-}
-
-function namespaceObject(name: string): KubeObject {
-  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
 }
 
 function listening(server: Server, port: number, host: string): Promise<void> {

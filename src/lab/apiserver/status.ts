@@ -102,7 +102,8 @@ export interface FieldError {
     | 'FieldValueRequired'
     | 'FieldValueForbidden'
     | 'FieldValueNotSupported'
-    | 'FieldValueDuplicate';
+    | 'FieldValueDuplicate'
+    | 'FieldValueTooMany';
   /** All behind the field's name: `Invalid value: 70000: must be between 1 and 65535, inclusive` */
   readonly message: string;
 }

@@ -77,7 +77,13 @@ export type Container = {
   readinessProbe?: { periodSeconds?: number; initialDelaySeconds?: number };
 };
 
-export type Toleration = { key?: string; operator?: string; value?: string; effect?: string };
+export type Toleration = {
+  key?: string;
+  operator?: string;
+  value?: string;
+  effect?: string;
+  tolerationSeconds?: number;
+};
 
 export type PodSpec = {
   nodeName?: string;

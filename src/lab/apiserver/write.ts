@@ -9,6 +9,7 @@ import { renderList, renderOne } from './render.ts';
 import type { ApiRequest } from './request.ts';
 import { qualifiedName } from './resources.ts';
 import { scaleOf, withScale } from './scale.ts';
+import { typeOfKind } from './schema/schema.ts';
 import { badRequest, methodNotAllowed, success } from './status.ts';
 import type { Stored } from './store.ts';
 import type { World } from './world.ts';
@@ -23,6 +24,8 @@ export interface Answer {
   readonly text: string;
   /** Warnings kubectl prints above its output. */
   readonly warnings: readonly string[];
+  /** JSON unless said. */
+  readonly contentType?: string;
 }
 
 export function writeCreate(world: World, request: ApiRequest, body: Body): Answer {
@@ -52,7 +55,7 @@ export function writePatch(world: World, request: ApiRequest, body: Body): Answe
     return writeScale(world, request, patched);
   }
   const current = JSON.parse(renderOne(stored, { ...renderOptions(world, request), view: 'object' })) as KubeObject;
-  const patched = applyPatch(resource.kind, current, body);
+  const patched = applyPatch(typeOfKind(resource), current, body);
   const strictness = query.get('fieldValidation') as FieldValidation | null;
   const { object, warnings } = decodeObject(resource, patched, strictness ?? 'Warn');
   const after = storedForm(resource, object);
