@@ -1,0 +1,135 @@
+// One packet on one of its possible ways: where it is, what it has become, and how it came here. A way that forks is copied.
+import { type Fraction, ONE, rest, times } from './fraction.ts';
+import type { Judgement, Travelling } from './judge.ts';
+import type { Condition, End, Hop, Outcome, Packet } from './packet.ts';
+import type { Chain, Hook, Rule } from './ruleset.ts';
+
+export interface Traveller {
+  packet: Travelling;
+  readonly isFromThisHost: boolean;
+  hook: Hook;
+  /** How many base chains of the hook it has been through. */
+  basesDone: number;
+  /** The base chain it is in. */
+  base: Chain | undefined;
+  frame: Frame | undefined;
+  isTranslatedHere: boolean;
+  isMasqueraded: boolean;
+  connectionMark: number;
+  share: Fraction;
+  conditions: readonly Condition[];
+  trail: Trail | undefined;
+}
+
+/** Where in a chain it is, and in which it was before. */
+export interface Frame {
+  readonly chain: Chain;
+  readonly rules: readonly Rule[];
+  readonly at: number;
+  readonly below: Frame | undefined;
+}
+
+/** The way so far, last hop first, so that branches share what they have in common. */
+interface Trail {
+  readonly hop: Hop;
+  readonly before: Trail | undefined;
+}
+
+export function startOf(packet: Packet): Traveller {
+  const { src, dst, protocol, srcPort, dstPort, isFromThisHost } = packet;
+  return {
+    packet: {
+      src,
+      dst,
+      protocol,
+      srcPort,
+      dstPort,
+      inDevice: isFromThisHost ? '' : packet.device,
+      outDevice: undefined,
+      mark: packet.mark,
+      state: packet.state,
+      isDestinationChanged: false,
+      isSourceChanged: false,
+      originalDst: dst,
+      originalDstPort: dstPort,
+      remembered: NOTHING_KNOWN,
+    },
+    isFromThisHost,
+    hook: isFromThisHost ? 'output' : 'prerouting',
+    basesDone: 0,
+    base: undefined,
+    frame: undefined,
+    isTranslatedHere: false,
+    isMasqueraded: false,
+    connectionMark: 0,
+    share: ONE,
+    conditions: [],
+    trail: undefined,
+  };
+}
+
+const NOTHING_KNOWN: ReadonlyMap<string, boolean> = new Map();
+
+export function addHop(traveller: Traveller, hop: Hop): void {
+  traveller.trail = { hop, before: traveller.trail };
+}
+
+export interface Fork {
+  /** The branch on which the rule does not match. */
+  readonly other: Traveller;
+  readonly hop: Pick<Hop, 'chance' | 'condition'>;
+}
+
+/** Makes `traveller` the branch on which the rule matches. Undefined: it matches in any case. */
+export function forkAt(traveller: Traveller, judgement: Judgement, rule: Rule): Fork | undefined {
+  if (judgement.kind === 'yes' || judgement.kind === 'no') return undefined;
+  const other: Traveller = { ...traveller, packet: { ...traveller.packet } };
+  switch (judgement.kind) {
+    case 'chance':
+      other.share = times(traveller.share, rest(judgement.probability));
+      traveller.share = times(traveller.share, judgement.probability);
+      return { other, hop: { chance: judgement.probability } };
+    case 'remembered': {
+      const { list, not } = judgement;
+      const condition = { kind: 'remembered', list, holds: !not } as const;
+      decide(traveller, condition);
+      decide(other, { ...condition, holds: not });
+      return { other, hop: { condition } };
+    }
+    case 'unjudged': {
+      const condition = { kind: 'unjudged', text: judgement.text, rule: rule.text, holds: true } as const;
+      decide(traveller, condition);
+      decide(other, { ...condition, holds: false });
+      return { other, hop: { condition } };
+    }
+  }
+}
+
+function decide(traveller: Traveller, condition: Condition): void {
+  traveller.conditions = [...traveller.conditions, condition];
+  if (condition.kind === 'remembered')
+    traveller.packet.remembered = new Map(traveller.packet.remembered).set(condition.list, condition.holds);
+}
+
+export function outcomeOf(traveller: Traveller, end: End): Outcome {
+  const { packet, share, conditions, isMasqueraded } = traveller;
+  return {
+    share,
+    conditions,
+    end,
+    src: packet.src,
+    dst: packet.dst,
+    dstPort: packet.dstPort,
+    isMasqueraded,
+    isRedirected: packet.isDestinationChanged,
+    get hops() {
+      return hopsOf(traveller.trail);
+    },
+  };
+}
+
+function hopsOf(trail: Trail | undefined): readonly Hop[] {
+  const hops: Hop[] = [];
+  for (let at = trail; at; at = at.before) hops.push(at.hop);
+  return hops.reverse();
+}

@@ -1,0 +1,234 @@
+// In: a packet, a ruleset, and the host around it.  Out: everything that can become of the packet, each with its exact share.
+//
+//   from outside:   prerouting → is it for this host? → input                   → a process
+//                                                     → forward → postrouting   → away
+//   from a process: output → postrouting → is it for this host? → prerouting → input → the other process
+//                                                               → away
+//
+// In each hook the base chains are asked by priority. Nat chains are asked for the first packet of a connection alone, the
+// first that translates is the last that is asked, and a packet over the loopback device is not asked again.
+import { assertNever } from '../../lib/assert.ts';
+import { familyOf, isLoopback } from '../../lib/ip.ts';
+import { ChainIndex } from './chain-index.ts';
+import { judgeRule } from './judge.ts';
+import type { End, Hop, Outcome, Packet, Surroundings } from './packet.ts';
+import type { Chain, Hook, Rule, Ruleset, Statement, Table } from './ruleset.ts';
+import { addHop, type Frame, forkAt, outcomeOf, startOf, type Traveller } from './traveller.ts';
+
+/** Beyond this many different ends nobody reads on; what is left is said to be unjudged. */
+const MAX_OUTCOMES = 20_000;
+
+export class Walker {
+  readonly #hooks: ReadonlyMap<Hook, readonly Chain[]>;
+  readonly #tables: ReadonlyMap<Chain, Table>;
+  readonly #index = new ChainIndex();
+
+  constructor({ tables }: Ruleset) {
+    this.#hooks = hookOrder(tables);
+    this.#tables = new Map(tables.flatMap((table) => [...table.chains.values()].map((chain) => [chain, table])));
+  }
+
+  walk(packet: Packet, host: Surroundings): readonly Outcome[] {
+    const outcomes: Outcome[] = [];
+    const open: Traveller[] = [startOf(packet)];
+    for (let traveller = open.pop(); traveller; traveller = open.pop()) {
+      const isTooMuch = outcomes.length === MAX_OUTCOMES;
+      const end: End = isTooMuch
+        ? { kind: 'unjudged', reason: `there are more than ${MAX_OUTCOMES} ways` }
+        : this.#travel(traveller, host, open);
+      outcomes.push(outcomeOf(traveller, end));
+      if (isTooMuch) break;
+    }
+    return outcomes;
+  }
+
+  /** Goes on until this traveller's way ends. Where it forks, the other branch is put on `open`. */
+  #travel(traveller: Traveller, host: Surroundings, open: Traveller[]): End {
+    for (;;) {
+      const { frame } = traveller;
+      const rule = frame?.rules[frame.at];
+      const end = !frame
+        ? this.#enterNextChain(traveller, host)
+        : rule
+          ? this.#meet(rule, frame, traveller, host, open)
+          : leaveChain(traveller);
+      if (end) return end;
+    }
+  }
+
+  #enterNextChain(traveller: Traveller, host: Surroundings): End | undefined {
+    const chain = this.#hooks.get(traveller.hook)?.[traveller.basesDone];
+    if (!chain) return nextHook(traveller, host);
+    traveller.basesDone++;
+    if (chain.base!.type === 'nat' && !isAskedByNat(traveller)) return undefined;
+    traveller.base = chain;
+    traveller.frame = this.#frame(chain, traveller, undefined);
+    return undefined;
+  }
+
+  #frame(chain: Chain, { packet }: Traveller, below: Frame | undefined): Frame {
+    return { chain, rules: this.#index.rulesFor(chain, packet.dst, packet.dstPort), at: 0, below };
+  }
+
+  #meet(rule: Rule, frame: Frame, traveller: Traveller, host: Surroundings, open: Traveller[]): End | undefined {
+    traveller.frame = { ...frame, at: frame.at + 1 };
+    const judgement = judgeRule(rule, traveller.packet, host);
+    if (judgement.kind === 'no') return undefined;
+    const fork = forkAt(traveller, judgement, rule);
+    if (fork) open.push(fork.other);
+    for (const match of rule.matches) {
+      if (match.kind === 'remember')
+        traveller.packet.remembered = new Map(traveller.packet.remembered).set(match.list, true);
+    }
+    const hop = { hook: traveller.hook, chain: frame.chain, rule, ...fork?.hop };
+    for (const statement of rule.statements) {
+      const done = this.#obey(statement, traveller, host, hop);
+      if (done === 'next-rule') return undefined;
+      if (done) return done;
+    }
+    return undefined;
+  }
+
+  /** Undefined: on to the next statement. */
+  #obey(
+    statement: Statement,
+    traveller: Traveller,
+    host: Surroundings,
+    hop: Omit<Hop, 'did'>,
+  ): End | 'next-rule' | undefined {
+    const { packet } = traveller;
+    if (statement.kind !== 'note') addHop(traveller, { ...hop, did: statement });
+    switch (statement.kind) {
+      case 'note':
+        return undefined;
+      case 'accept':
+        traveller.frame = undefined;
+        return 'next-rule';
+      case 'drop':
+        return { kind: 'dropped' };
+      case 'reject':
+        return { kind: 'rejected', with: statement.with };
+      case 'return':
+        return leaveChain(traveller) ?? 'next-rule';
+      case 'jump':
+      case 'goto': {
+        const target = this.#tables.get(hop.chain)?.chains.get(statement.chain);
+        if (!target) return { kind: 'unjudged', reason: `there is no chain ${statement.chain}` };
+        const here = traveller.frame!;
+        traveller.frame = this.#frame(target, traveller, statement.kind === 'jump' ? here : here.below);
+        return 'next-rule';
+      }
+      case 'dnat':
+        packet.dst = statement.ip ?? packet.dst;
+        packet.dstPort = statement.port ?? packet.dstPort;
+        packet.isDestinationChanged = true;
+        return translated(traveller);
+      case 'redirect':
+        packet.dst = traveller.isFromThisHost ? loopback(packet.dst) : host.address;
+        packet.dstPort = statement.port ?? packet.dstPort;
+        packet.isDestinationChanged = true;
+        return translated(traveller);
+      case 'snat':
+        packet.src = statement.ip ?? packet.src;
+        packet.isSourceChanged = true;
+        traveller.isMasqueraded ||= host.isOwnAddress(packet.src);
+        return translated(traveller);
+      case 'masquerade':
+        packet.src = host.address;
+        packet.isSourceChanged = true;
+        traveller.isMasqueraded = true;
+        return translated(traveller);
+      case 'mark':
+        packet.mark = ((packet.mark & statement.keep) ^ statement.flip) >>> 0;
+        return undefined;
+      case 'connection-mark':
+        traveller.connectionMark = ((traveller.connectionMark & statement.keep) ^ statement.flip) >>> 0;
+        return undefined;
+      case 'save-mark':
+        traveller.connectionMark = packet.mark;
+        return undefined;
+      case 'restore-mark':
+        packet.mark = traveller.connectionMark;
+        return undefined;
+      case 'untrack':
+        packet.state = 'UNTRACKED';
+        return undefined;
+      case 'unknown':
+        return { kind: 'unjudged', reason: `what "${statement.text}" does is not followed` };
+      default:
+        return assertNever(statement);
+    }
+  }
+}
+
+/** The rest of this chain, and of the other nat chains of this hook, is not asked. */
+function translated(traveller: Traveller): 'next-rule' {
+  traveller.frame = undefined;
+  traveller.isTranslatedHere = true;
+  return 'next-rule';
+}
+
+/** At the end of a chain the packet goes back to where it came from; where it came from nowhere, the policy decides. */
+function leaveChain(traveller: Traveller): End | undefined {
+  traveller.frame = traveller.frame!.below;
+  const chain = traveller.base!;
+  if (traveller.frame || chain.base!.policy === 'accept') return undefined;
+  addHop(traveller, { hook: traveller.hook, chain, rule: undefined, did: { kind: 'drop' } });
+  return { kind: 'dropped' };
+}
+
+function nextHook(traveller: Traveller, host: Surroundings): End | undefined {
+  const { packet } = traveller;
+  const isOwn = isLoopback(packet.dst) || host.isOwnAddress(packet.dst);
+  const hasCrossedLoopback = traveller.isFromThisHost && packet.inDevice === LOOPBACK;
+  switch (traveller.hook) {
+    case 'prerouting':
+      if (!isOwn) packet.outDevice = host.deviceTo?.(packet.dst);
+      enter(traveller, isOwn ? 'input' : 'forward');
+      return undefined;
+    case 'forward':
+      enter(traveller, 'postrouting');
+      return undefined;
+    case 'output':
+      packet.outDevice = isOwn ? LOOPBACK : host.deviceTo?.(packet.dst);
+      enter(traveller, 'postrouting');
+      return undefined;
+    case 'postrouting':
+      if (!isOwn || !traveller.isFromThisHost || hasCrossedLoopback) return { kind: 'forwarded' };
+      packet.inDevice = LOOPBACK;
+      packet.outDevice = undefined;
+      enter(traveller, 'prerouting');
+      return undefined;
+    case 'input':
+      return { kind: 'delivered' };
+    default:
+      return assertNever(traveller.hook);
+  }
+}
+
+const LOOPBACK = 'lo';
+
+function enter(traveller: Traveller, hook: Hook): void {
+  traveller.hook = hook;
+  traveller.basesDone = 0;
+  traveller.isTranslatedHere = false;
+}
+
+function isAskedByNat({ packet, hook, isFromThisHost, isTranslatedHere }: Traveller): boolean {
+  if (packet.state !== 'NEW' || isTranslatedHere) return false;
+  const hasBeenAsked = isFromThisHost && (hook === 'prerouting' || hook === 'input');
+  return !hasBeenAsked;
+}
+
+function loopback(like: string): string {
+  return familyOf(like) === 'IPv4' ? '127.0.0.1' : '::1';
+}
+
+/** A stable sort: tables of one priority stay in the order they are given in. */
+function hookOrder(tables: readonly Table[]): ReadonlyMap<Hook, readonly Chain[]> {
+  const based = tables.flatMap(({ chains }) => [...chains.values()].filter(({ base }) => base !== undefined));
+  const byHook = Map.groupBy(based, ({ base }) => base!.hook);
+  return new Map(
+    [...byHook].map(([hook, chains]) => [hook, chains.sort((a, b) => a.base!.priority - b.base!.priority)]),
+  );
+}
