@@ -1,4 +1,5 @@
 // One sync of one IP family: from what the cluster says to what the kernel holds. Every step of Portolan is named here.
+import { type FlowTargets, flowTargets } from './flows/targets.ts';
 import type { Family } from './lib/ip.ts';
 import type { NodeModel } from './model/model.ts';
 import { type NodeIdentity, resolveNode } from './model/resolve.ts';
@@ -16,15 +17,29 @@ export interface FamilyState<Facts, Plan, Held, Change, Drivers> {
   /** Probes what the mode must know of the machine. */
   readonly probe: () => Promise<Facts>;
   model?: NodeModel;
+  /** Where UDP flows may lead; what led elsewhere before waits in it to be cleaned up. */
+  flows?: FlowTargets;
   plan?: Plan;
   /** Undefined: unknown, so the next sync reads the kernel and writes everything. */
   held: Held | Plan | undefined;
+  /** What successful syncs are to account for; a failed one leaves it to the next. */
+  owed: Owed;
 }
+
+export interface Owed {
+  /** When changed endpoints changed in the cluster, in milliseconds since 1970. */
+  readonly triggerTimes: readonly number[];
+  /** True if endpoints or addresses of a UDP service changed, so that flows may lead nowhere. */
+  readonly staleFlows: boolean;
+}
+
+export const NOTHING_OWED: Owed = { triggerTimes: [], staleFlows: false };
 
 export interface SyncReport<Plan = unknown, Change = unknown> {
   readonly family: Family;
   readonly snapshot: Snapshot;
   readonly model: NodeModel;
+  readonly flows: FlowTargets;
   readonly plan: Plan;
   readonly change: Change;
   /** True if the kernel was read first. */
@@ -46,6 +61,11 @@ export async function sync<Facts, Plan, Held, Change, Drivers>(
   const snapshot = node.tracker.take(node.family); //                   track/   what the cluster says, and what changed
   const model = resolveNode(snapshot, node.identity, node.model); //    model/   what this node owes its clients
   const plan = node.mode.plan(model, facts, node.plan); //              modes/   what the kernel should hold
+  node.flows = flowTargets(model, node.flows); //                       flows/   where UDP flows may lead
+  node.owed = {
+    triggerTimes: [...node.owed.triggerTimes, ...snapshot.triggerTimes],
+    staleFlows: node.owed.staleFlows || model.changedUdp,
+  };
   node.model = model;
   node.plan = plan;
   ended('plan');
@@ -58,5 +78,5 @@ export async function sync<Facts, Plan, Held, Change, Drivers>(
   await node.mode.apply(node.drivers, change); //                       kernel/  the effects
   node.held = plan;
   ended('apply');
-  return { family: node.family, snapshot, model, plan, change, wasFull, stages };
+  return { family: node.family, snapshot, model, flows: node.flows, plan, change, wasFull, stages };
 }

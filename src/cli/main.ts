@@ -8,6 +8,7 @@ export interface Command {
 }
 
 const COMMANDS: Readonly<Record<string, Command>> = {
+  proxy: { about: 'run the agent: kube-proxy, with its flags', load: () => import('./proxy.ts') },
   render: {
     about: 'print the rules a node would hold, from files, without touching anything',
     load: () => import('./render.ts'),

@@ -25,21 +25,18 @@ export interface FlowTargets {
 /** `previous` gives up its unchanged services to the result and must not be used afterwards. */
 export function flowTargets(model: NodeModel, previous?: FlowTargets): FlowTargets {
   const isFresh = model.isFresh || !previous;
-  const before = new Map(previous?.services);
-  const services = isFresh ? new Map<string, readonly FlowTarget[]>() : new Map(previous.services);
-  for (const name of isFresh ? model.services.keys() : model.changed) {
+  const before = previous?.services ?? new Map<string, readonly FlowTarget[]>();
+  const services = isFresh ? new Map<string, readonly FlowTarget[]>() : (before as Map<string, readonly FlowTarget[]>);
+  const names = isFresh ? new Set([...before.keys(), ...model.services.keys()]) : model.changed;
+  const retired = [...(previous?.retired ?? [])];
+  for (const name of names) {
+    const old = before.get(name) ?? [];
     const targets = targetsOf(model.services.get(name));
     if (targets.length > 0) services.set(name, targets);
     else services.delete(name);
+    retired.push(...missing(old, targets));
   }
-  const changed = isFresh ? before.keys() : model.changed;
-  const left = [...changed].flatMap((name) => missing(before.get(name) ?? [], services.get(name) ?? []));
-  return {
-    family: model.family,
-    services,
-    retired: [...(previous?.retired ?? []), ...left],
-    serviceCIDRs: model.serviceCIDRs,
-  };
+  return { family: model.family, services, retired, serviceCIDRs: model.serviceCIDRs };
 }
 
 /** The same after a clean-up that succeeded: what was retired has no flows any more. */

@@ -8,7 +8,7 @@ import type { IptablesFacts } from '../../src/modes/iptables/facts.ts';
 import { iptablesMode } from '../../src/modes/iptables/iptables.ts';
 import type { IptablesPlan } from '../../src/modes/iptables/plan.ts';
 import type { LocalDetector } from '../../src/modes/local-detector.ts';
-import type { FamilyState } from '../../src/pipeline.ts';
+import { type FamilyState, NOTHING_OWED } from '../../src/pipeline.ts';
 import type { Tracker } from '../../src/track/tracker.ts';
 
 export type IptablesNode = FamilyState<IptablesFacts, IptablesPlan, KernelState, IptablesChange, Iptables>;
@@ -33,6 +33,7 @@ export function iptablesNode(
     drivers: new Iptables(family, options.variant ?? 'nft', runIn(network, 'n1')),
     probe: async () => facts,
     held: undefined,
+    owed: NOTHING_OWED,
   };
 }
 

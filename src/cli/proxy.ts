@@ -1,0 +1,64 @@
+// `portolan proxy`, and the program kube-proxy: the daemon, with upstream's flags, texts and exit codes.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { complete, type Invocation } from '../config/options.ts';
+import { configurationYaml } from '../config/write.ts';
+import { createLog, type Log } from '../observe/log.ts';
+
+export async function run(args: readonly string[]): Promise<number> {
+  const invocation = complete(args, (path) => readFileSync(path, 'utf8'));
+  switch (invocation.action) {
+    case 'help':
+    case 'version':
+      process.stdout.write(invocation.text);
+      return 0;
+    case 'refuse':
+      process.stderr.write(invocation.text);
+      return 1;
+    case 'fail': {
+      const log = openLog(invocation.start);
+      log.error(invocation.error, 'command failed');
+      return 1;
+    }
+    default:
+      return runLogged(invocation, openLog(invocation.start));
+  }
+}
+
+type Runnable = Extract<Invocation, { readonly action: 'write-config' | 'cleanup' | 'init-only' | 'run' }>;
+
+/** Ends the process at once: sockets and timers of a running agent would keep it alive, and its log is never buffered. */
+async function runLogged(invocation: Runnable, log: Log): Promise<never> {
+  try {
+    process.exit(await perform(invocation, log));
+  } catch (error) {
+    log.error(error, 'Error running ProxyServer');
+    log.error(error, 'command failed');
+    process.exit(1);
+  }
+}
+
+async function perform(invocation: Runnable, log: Log): Promise<number> {
+  const { action, ...ready } = invocation;
+  switch (action) {
+    case 'write-config':
+      writeFileSync(ready.writeConfigTo, configurationYaml(ready.configuration));
+      log.info('Wrote configuration', { file: ready.writeConfigTo });
+      return 0;
+    case 'cleanup': {
+      const { cleanUp } = await import('../daemon/cleanup.ts');
+      return (await cleanUp(log)) ? 0 : 1;
+    }
+    case 'init-only':
+    case 'run': {
+      const { runAgent } = await import('../daemon.ts');
+      return runAgent({ ready, log, initOnly: action === 'init-only' });
+    }
+  }
+}
+
+function openLog({ logSettings, notes, warnings }: Runnable['start']): Log {
+  for (const warning of warnings) process.stderr.write(`${warning}\n`);
+  const log = createLog(logSettings);
+  for (const note of notes) log.write(note);
+  return log;
+}

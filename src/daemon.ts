@@ -1,0 +1,253 @@
+// The life of the agent: find out who we are, prepare the host, watch the cluster, sync, and stop when told.
+// In: a complete configuration.  Out: an exit code. Rules stay in the kernel when the agent ends: Services go on working.
+import { hostname } from 'node:os';
+import { ApiClient } from './api/client/client.ts';
+import { loadApiConfig } from './api/client/load.ts';
+import type { ApiLog } from './api/client/log.ts';
+import type { Node } from './api/objects.ts';
+import { isGateEnabled } from './config/feature-gates.ts';
+import type { Ready } from './config/options.ts';
+import { watchConfigFile } from './config/watch.ts';
+import { ClusterWatch } from './daemon/cluster-watch.ts';
+import { FamilyLoop } from './daemon/family-loop.ts';
+import { FatalError } from './daemon/fatal.ts';
+import { chooseFamilies, pickVariant, reportLeftovers, tuneKernel } from './daemon/host.ts';
+import { Runtimes } from './daemon/modes.ts';
+import { NodeWatch } from './daemon/node-watch.ts';
+import { Observers } from './daemon/observers.ts';
+import { type AgentIdentity, acquireAgentLock } from './kernel/agent-lock.ts';
+import { type Clock, systemClock } from './lib/clock.ts';
+import { inMilliseconds } from './lib/duration.ts';
+import type { Family } from './lib/ip.ts';
+import { nodeAddresses } from './node/addresses.ts';
+import { familyNodePorts, type NodeSettings } from './node/facts.ts';
+import type { Log } from './observe/log.ts';
+import { bindFailureNote, ServiceHealthServers } from './observe/service-health.ts';
+import { Tracker } from './track/tracker.ts';
+
+export interface AgentOptions {
+  readonly ready: Ready;
+  readonly log: Log;
+  /** Prepare the host and stop: for a privileged init container in front of an unprivileged one. */
+  readonly initOnly: boolean;
+  readonly clock?: Clock;
+}
+
+export async function runAgent({ ready, log, initOnly, clock = systemClock }: AgentOptions): Promise<number> {
+  const { configuration } = ready;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const ended = Promise.withResolvers<number>();
+  const fail = (error: unknown): void => ended.reject(error);
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => ended.resolve(0));
+  log.info('Version info', { version: ready.version });
+
+  const run = async (): Promise<void> => {
+    const nodeName = nodeNameOf(configuration.hostnameOverride);
+    const client = await apiClient(ready, log, clock, (report) => observers.requested(report));
+    const tracker = new Tracker();
+    const variant = await pickVariant(configuration, log);
+    const runtimes = new Runtimes({ configuration, tracker, clock, log, variant });
+    const loops = new Map<Family, FamilyLoop>();
+    const requestSync = (): void => {
+      for (const [family, loop] of loops)
+        if (cluster.isSynced && (tracker.needsSync(family) || !loop.hasSynced)) loop.requestSync();
+    };
+
+    const node = new NodeWatch({
+      client,
+      nodeName,
+      clock,
+      log: apiLog(log),
+      onNode: (seen, previous) => {
+        tracker.setNode(seen);
+        observers.nodeSeen(seen);
+        noteNodeChange(seen, previous, configuration.detectLocalMode === 'NodeCIDR', log, fail);
+        requestSync();
+      },
+      onDeleted: () => log.info('Node was deleted; its last known state stays in use', { node: nodeName }),
+    });
+    const cluster = new ClusterWatch({
+      client,
+      tracker,
+      clock,
+      log: apiLog(log),
+      watchesServiceCIDRs: configuration.mode === 'nftables',
+      onChange: requestSync,
+      onServiceEvent: () => {
+        observers.metrics.serviceChanges.increment(loops.size);
+        observers.metrics.serviceChangesPending.set(
+          Math.max(...[...loops.keys()].map((family) => tracker.pending(family).services)),
+        );
+      },
+      onSliceEvent: () => {
+        observers.metrics.endpointChanges.increment();
+        observers.metrics.endpointChangesPending.set(
+          [...loops.keys()].reduce((sum, family) => sum + tracker.pending(family).slices, 0),
+        );
+      },
+      onProblems: (object, problems) => observers.problems(object, problems),
+    });
+    const observers = new Observers({
+      ready,
+      mode: configuration.mode,
+      clock,
+      log,
+      readNfacct: (name) => runtimes.readCounter(name),
+      watches: () => new Map([['nodes', node.status], ...cluster.status()]),
+      drift: () => new Map([...loops].map(([family, loop]) => [family, loop.drift])),
+    });
+
+    void node.run(signal).catch(fail);
+    await waitForNode(node, nodeName, configuration.detectLocalMode === 'NodeCIDR', log, signal);
+    if (signal.aborted) return;
+    const settings = nodeSettings(ready, node.node);
+    const lockOptions = { mode: configuration.mode, version: ready.version, clock };
+    await tuneKernel(settings, log);
+    const families = await chooseFamilies(settings, runtimes.iptables, log);
+    if (initOnly) {
+      log.info('System initialized and --init-only specified');
+      return ended.resolve(0);
+    }
+    if (!(await acquireAgentLock(lockOptions, (holder) => noteOtherAgent(holder, log), signal))) return;
+    await reportLeftovers(configuration, variant, log);
+    if (ready.configFile) watchConfigFile(ready.configFile.path, ready.configFile.text, fail);
+
+    observers.recordEventsWith(client);
+    observers.serve(fail);
+    const identity = {
+      nodeName,
+      nodeIPs: settings.addresses.ips,
+      allowsExternalIPs: isGateEnabled(ready.gates, 'AllowServiceExternalIPs'),
+    };
+    for (const family of families) {
+      const serviceHealth = new ServiceHealthServers({
+        addresses: await runtimes.healthCheckAddresses(familyNodePorts(settings, family), family),
+        isProxyHealthy: () => configuration.healthzBindAddress === '' || observers.isProxyHealthy,
+        onBindFailure: (failure) => {
+          const note = bindFailureNote(nodeName, failure);
+          log.error(note, 'Failed to start service healthcheck');
+          observers.serviceEvent(failure.service, 'FailedToStartServiceHealthcheck', note);
+        },
+      });
+      const loop = new FamilyLoop({
+        family,
+        runtime: runtimes.create(family, settings, identity),
+        clock,
+        log,
+        metrics: observers.metrics,
+        portolanMetrics: observers.portolanMetrics,
+        serviceHealth,
+        minSyncPeriodMs: inMilliseconds(configuration.minSyncPeriod),
+        syncPeriodMs: inMilliseconds(configuration.syncPeriod),
+        deleteStaleFlows: (flows) => runtimes.deleteStaleFlows(flows),
+        onQueued: (of) => observers.queued(of),
+        onUpdated: (of) => observers.updated(of),
+        onReport: () => {
+          observers.metrics.serviceChangesPending.set(0);
+          observers.metrics.endpointChangesPending.set(0);
+        },
+      });
+      loops.set(family, loop);
+      void loop.run(signal).catch(fail);
+    }
+    observers.nodeEvent('Normal', 'Starting', '');
+    await cluster.run(signal);
+  };
+
+  void run().catch(fail);
+  try {
+    return await ended.promise;
+  } finally {
+    stopping.abort();
+  }
+}
+
+function nodeNameOf(override: string): string {
+  const name = (override || hostname()).trim().toLowerCase();
+  if (name === '') throw new FatalError('empty hostname is invalid');
+  return name;
+}
+
+async function apiClient(
+  { configuration, master, version }: Ready,
+  log: Log,
+  clock: Clock,
+  onRequest: ConstructorParameters<typeof ApiClient>[1]['onRequest'] & {},
+): Promise<ApiClient> {
+  const { kubeconfig, qps, burst } = configuration.clientConnection;
+  const config = await loadApiConfig({ kubeconfig, master, env: process.env, log: apiLog(log) });
+  const userAgent = `kube-proxy/${version} (linux/${process.arch === 'x64' ? 'amd64' : process.arch}) portolan`;
+  return new ApiClient(config, { userAgent, qps, burst, clock, log: apiLog(log), onRequest });
+}
+
+function apiLog(log: Log): ApiLog {
+  return {
+    info: (message, values) => log.info(message, values),
+    error: (message, values) => log.error(values?.err ?? values?.error ?? '', message, values),
+  };
+}
+
+/** Nothing touches the kernel before it is known who we are. */
+async function waitForNode(
+  node: NodeWatch,
+  nodeName: string,
+  needsPodCIDR: boolean,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  await node.synced(signal);
+  const hasIps = await node.waitFor((seen) => (seen?.ips.length ?? 0) > 0, 30_000, signal);
+  if (!hasIps && !signal.aborted) {
+    if (node.node) log.error(`Node ${nodeName} has no addresses`, 'Timed out waiting for node to be assigned IPs');
+    else {
+      const consequence =
+        'no endpoint counts as local, so Local traffic policies drop everything; check --hostname-override';
+      log.error(`there is no Node named ${JSON.stringify(nodeName)}`, 'Timed out waiting for node to exist', {
+        consequence,
+      });
+    }
+  }
+  if (!needsPodCIDR) return;
+  if (await node.waitFor((seen) => (seen?.podCIDRs.length ?? 0) > 0, 300_000, signal)) return;
+  if (signal.aborted) return;
+  throw new FatalError(
+    node.node
+      ? `timeout waiting for PodCIDR allocation on node "${nodeName}"`
+      : `timeout waiting for node "${nodeName}" to exist`,
+  );
+}
+
+function noteNodeChange(
+  seen: Node,
+  previous: Node | undefined,
+  needsPodCIDR: boolean,
+  log: Log,
+  fail: (error: unknown) => void,
+): void {
+  if (!previous) return;
+  const same = (a: readonly string[], b: readonly string[]): boolean => a.join() === b.join();
+  if (!same(seen.ips, previous.ips))
+    log.error('', 'NodeIPs changed for the node', { node: seen.name, newNodeIPs: seen.ips, oldNodeIPs: previous.ips });
+  if (needsPodCIDR && previous.podCIDRs.length > 0 && !same(seen.podCIDRs, previous.podCIDRs)) {
+    log.error('', 'PodCIDRs changed for the node', {
+      node: seen.name,
+      newPodCIDRs: seen.podCIDRs,
+      oldPodCIDRs: previous.podCIDRs,
+    });
+    fail(new FatalError('PodCIDRs changed for the node'));
+  }
+}
+
+function noteOtherAgent(holder: AgentIdentity | undefined, log: Log): void {
+  const who = holder ? { ...holder } : {};
+  log.error("two agents would undo each other's rules", 'Another agent works on this node; waiting until it ends', who);
+}
+
+function nodeSettings({ configuration }: Ready, node: Node | undefined): NodeSettings {
+  return {
+    configuration,
+    addresses: nodeAddresses(node?.ips ?? [], configuration.bindAddress),
+    podCIDRs: node?.podCIDRs ?? [],
+  };
+}

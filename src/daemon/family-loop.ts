@@ -1,0 +1,179 @@
+// The syncs of one IP family, one after another: run, measure, tell health, and pay what a success owes.
+
+import type { FlowTargets } from '../flows/targets.ts';
+import { KernelError } from '../kernel/error.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Family } from '../lib/ip.ts';
+import { Runner } from '../lib/runner.ts';
+import type { NodeModel } from '../model/model.ts';
+import type { Log } from '../observe/log.ts';
+import type { PortolanMetrics } from '../observe/portolan-metrics.ts';
+import type { ProxyMetrics } from '../observe/proxy-metrics.ts';
+import type { HealthCheckedService, ServiceHealthServers } from '../observe/service-health.ts';
+import type { SyncReport } from '../pipeline.ts';
+import type { ModeRuntime } from './runtime.ts';
+
+export interface FamilyLoopOptions {
+  readonly family: Family;
+  readonly runtime: ModeRuntime;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: ProxyMetrics;
+  readonly portolanMetrics: PortolanMetrics;
+  readonly serviceHealth: ServiceHealthServers;
+  readonly minSyncPeriodMs: number;
+  readonly syncPeriodMs: number;
+  /** Removes flows that lead nowhere; resolves to how many. */
+  readonly deleteStaleFlows: (flows: FlowTargets) => Promise<number>;
+  readonly onQueued: (family: Family) => void;
+  readonly onUpdated: (family: Family) => void;
+  readonly onReport: (report: SyncReport) => void;
+}
+
+const HOUR_MS = 3_600_000;
+
+export class FamilyLoop {
+  readonly #options: FamilyLoopOptions;
+  readonly #runner: Runner;
+  readonly #startedAtWall: number;
+  #lastFullAt = Number.NEGATIVE_INFINITY;
+  #failures = 0;
+  #hasSynced = false;
+  /** Flows are to be cleaned up; stays set until that worked. */
+  #flowsOwed = false;
+  #drift = 0;
+
+  constructor(options: FamilyLoopOptions) {
+    this.#options = options;
+    this.#startedAtWall = options.clock.wallNow();
+    this.#runner = new Runner({
+      run: () => this.#sync(),
+      pauseMs: options.minSyncPeriodMs,
+      retryMs: options.syncPeriodMs,
+      idleMs: HOUR_MS,
+      clock: options.clock,
+    });
+  }
+
+  /** How often the kernel was found to hold something else than was written. */
+  get drift(): number {
+    return this.#drift;
+  }
+
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  requestSync(): void {
+    const { family, metrics, clock, onQueued } = this.#options;
+    metrics.lastQueuedTimestamp.of({ ip_family: family }).set(clock.wallNow() / 1000);
+    onQueued(family);
+    this.#runner.request();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { family, runtime, onUpdated, metrics, clock, log } = this.#options;
+    onUpdated(family);
+    metrics.lastQueuedTimestamp.of({ ip_family: family }).set(clock.wallNow() / 1000);
+    const watching = runtime.watch((what) => {
+      this.#drift++;
+      log.warning('Rules were changed by somebody else and are being restored', { ipFamily: family, what });
+      runtime.distrust();
+      this.requestSync();
+    }, signal);
+    await Promise.all([this.#runner.loop(signal), watching]);
+  }
+
+  async #sync(): Promise<boolean> {
+    const { family, runtime, clock, log, metrics, portolanMetrics, syncPeriodMs } = this.#options;
+    const startedAt = clock.now();
+    if (runtime.checksHourly && startedAt - this.#lastFullAt > HOUR_MS) runtime.distrust();
+    let isFull = true;
+    try {
+      const report = await runtime.sync();
+      isFull = report.wasFull;
+      if (isFull) this.#lastFullAt = startedAt;
+      if (this.#failures > 0) log.info('Sync works again', { ipFamily: family, failedBefore: this.#failures });
+      this.#failures = 0;
+      return await this.#succeeded(report);
+    } catch (error) {
+      this.#failures++;
+      const code = error instanceof KernelError ? error.code : 'UNKNOWN';
+      portolanMetrics.syncFailures.of({ ip_family: family, code }).increment();
+      runtime.countFailure(metrics, isFull);
+      log.error(error, 'Sync failed', {
+        ipFamily: family,
+        retryingAfter: `${syncPeriodMs / 1000}s`,
+        failures: this.#failures,
+      });
+      return false;
+    } finally {
+      const seconds = (clock.now() - startedAt) / 1000;
+      metrics.syncDuration.of({ ip_family: family }).observe(seconds);
+      const kind = isFull ? metrics.syncFullDuration : metrics.syncPartialDuration;
+      kind.of({ ip_family: family }).observe(seconds);
+    }
+  }
+
+  /** False if what a success owes could not be paid, so that it is tried again. */
+  async #succeeded(report: SyncReport): Promise<boolean> {
+    const { family, runtime, clock, log, metrics, serviceHealth, onUpdated, onReport } = this.#options;
+    const { model } = report;
+    const owed = runtime.takeOwed();
+    this.#hasSynced = true;
+    onUpdated(family);
+    metrics.lastSyncTimestamp.of({ ip_family: family }).set(clock.wallNow() / 1000);
+    for (const time of owed.triggerTimes) {
+      if (time > this.#startedAtWall)
+        metrics.networkProgrammingDuration.of({ ip_family: family }).observe((clock.wallNow() - time) / 1000);
+    }
+    for (const policy of ['internal', 'external'] as const) {
+      metrics.noLocalEndpoints
+        .of({ traffic_policy: policy, ip_family: family })
+        .set(model.withoutLocalEndpoints[policy]);
+    }
+    runtime.measure(metrics, report);
+    onReport(report);
+    log.info(
+      'Synced',
+      {
+        ipFamily: family,
+        services: model.services.size,
+        changed: model.changed.size,
+        full: report.wasFull,
+        ms: Math.round(report.stages.at(-1)?.atMs ?? 0),
+      },
+      2,
+    );
+    await serviceHealth.sync(healthCheckedServices(model));
+    this.#flowsOwed ||= owed.staleFlows;
+    if (this.#flowsOwed) this.#flowsOwed = !(await this.#deleteStaleFlows(report.flows));
+    return !this.#flowsOwed;
+  }
+
+  /** True if it worked. */
+  async #deleteStaleFlows(flows: FlowTargets): Promise<boolean> {
+    const { family, runtime, clock, log, metrics, deleteStaleFlows } = this.#options;
+    const startedAt = clock.now();
+    try {
+      const deleted = await deleteStaleFlows(flows);
+      runtime.flowsCleaned();
+      metrics.conntrackDeletedEntries.of({ ip_family: family }).increment(deleted);
+      if (deleted > 0) log.info('Deleted stale UDP flows', { ipFamily: family, count: deleted }, 2);
+      return true;
+    } catch (error) {
+      log.error(error, 'Stale UDP flows could not be removed; clients may reach endpoints that are gone', {
+        ipFamily: family,
+      });
+      return false;
+    } finally {
+      metrics.conntrackSyncDuration.of({ ip_family: family }).observe((clock.now() - startedAt) / 1000);
+    }
+  }
+}
+
+function* healthCheckedServices(model: NodeModel): Generator<HealthCheckedService> {
+  for (const { namespace, name, healthCheckNodePort, localReadyEndpoints } of model.healthChecked.values()) {
+    yield { namespace, name, port: healthCheckNodePort, localEndpoints: localReadyEndpoints };
+  }
+}

@@ -1,0 +1,96 @@
+// Prepares the host before the first rule: which families it can serve, and the settings that the rules rely on.
+import type { ProxyConfiguration } from '../config/configuration.ts';
+import { ipv6Support } from '../kernel/host.ts';
+import type { Iptables, IptablesVariant } from '../kernel/iptables.ts';
+import { describeLeftover, findLeftovers } from '../kernel/leftovers.ts';
+import { applyTunings, describeTuningFailure, machineCpus, setOomScore } from '../kernel/tuning.ts';
+import { chooseVariant, probeVariants } from '../kernel/variant.ts';
+import { FAMILIES, type Family } from '../lib/ip.ts';
+import { familyDetector, type NodeSettings, takesLocalhostNodePorts } from '../node/facts.ts';
+import { conntrackTunings, iptablesTunings } from '../node/tuning.ts';
+import { familiesToServe, familyProblems, fatalMessage, nodePortWarnings, QUESTIONABLE } from '../node/warnings.ts';
+import type { Log } from '../observe/log.ts';
+import { FatalError } from './fatal.ts';
+
+/** Which iptables this host uses, said in the log with the reason. */
+export async function pickVariant({ mode }: ProxyConfiguration, log: Log): Promise<IptablesVariant> {
+  if (mode === 'nftables') return 'auto';
+  const { variant, reason } = chooseVariant(await probeVariants());
+  log.info('Using iptables', { variant, reason });
+  return variant;
+}
+
+/** Checks the configuration against the host; resolves to the families to serve, the primary one first. */
+export async function chooseFamilies(
+  settings: NodeSettings,
+  iptables: Readonly<Record<Family, Iptables>>,
+  log: Log,
+): Promise<readonly Family[]> {
+  const { configuration, addresses } = settings;
+  const questionable = (texts: readonly string[]): void => {
+    for (const text of texts) log.error(text, QUESTIONABLE);
+  };
+  questionable(nodePortWarnings(settings));
+
+  const iptablesProblems: Partial<Record<Family, string>> = {};
+  if (configuration.mode !== 'nftables') {
+    for (const family of FAMILIES) {
+      const problem = await iptables[family].unusableBecause();
+      if (problem !== undefined) iptablesProblems[family] = problem;
+    }
+  }
+  const decision = familiesToServe({
+    mode: configuration.mode,
+    primary: addresses.primary,
+    iptablesProblems,
+    ipv6: ipv6Support(),
+  });
+  for (const { message, values } of decision.notes) log.info(message, values);
+  if (decision.kind === 'fatal') throw new FatalError(decision.message);
+
+  const problems = familyProblems(settings, decision.isDualStack);
+  if (problems.isFatal) throw new FatalError(fatalMessage(problems));
+  questionable(problems.texts);
+  noteMissingDetector(settings, log);
+  return decision.families;
+}
+
+function noteMissingDetector(settings: NodeSettings, log: Log): void {
+  if (familyDetector(settings, settings.addresses.primary).kind !== 'none') return;
+  const source =
+    settings.configuration.detectLocalMode === 'NodeCIDR' ? 'PodCIDR defined at node' : 'cluster CIDR specified';
+  log.info(
+    `Detect-local-mode set to ${settings.configuration.detectLocalMode}, but no ${source} for primary IP family`,
+    {
+      ipFamily: settings.addresses.primary,
+    },
+  );
+}
+
+/** What cannot be set is said with its consequence; Services go on working without it. */
+export async function tuneKernel(settings: NodeSettings, log: Log): Promise<void> {
+  const { configuration } = settings;
+  const tunings = [
+    ...conntrackTunings(configuration.conntrack, machineCpus()),
+    ...(configuration.mode === 'iptables' ? iptablesTunings(takesLocalhostNodePorts(settings, 'IPv4')) : []),
+  ];
+  for (const outcome of applyTunings(tunings)) {
+    if (outcome.kind === 'failed')
+      log.warning('A kernel setting could not be written', { consequence: describeTuningFailure(outcome) });
+    else if (outcome.kind === 'written')
+      log.info('Set a kernel setting', { file: outcome.file, value: outcome.value, before: outcome.before });
+  }
+  const reason = await setOomScore(configuration.oomScoreAdj);
+  if (reason !== undefined) log.info('The OOM score could not be set', { reason }, 2);
+}
+
+/** Rules of another mode, or in the other iptables, would catch packets with endpoints of yesterday. */
+export async function reportLeftovers({ mode }: ProxyConfiguration, variant: IptablesVariant, log: Log): Promise<void> {
+  try {
+    for (const leftover of await findLeftovers({ mode, ...(variant === 'auto' ? {} : { variant }) })) {
+      log.warning('Found rules of another kube-proxy', { what: describeLeftover(leftover) });
+    }
+  } catch (error) {
+    log.error(error, 'Could not look for rules of another kube-proxy');
+  }
+}

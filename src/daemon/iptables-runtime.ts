@@ -1,0 +1,112 @@
+// iptables mode at work in one family.
+
+import { withoutRetired } from '../flows/targets.ts';
+import type { Iptables } from '../kernel/iptables.ts';
+import { readSysctlIfAny } from '../kernel/sysctl.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Family } from '../lib/ip.ts';
+import type { NodeIdentity } from '../model/resolve.ts';
+import { watchCanary } from '../modes/iptables/canary.ts';
+import type { IptablesChange, KernelState } from '../modes/iptables/diff.ts';
+import { INVALID_DROPPED_COUNTER, type IptablesFacts, LOCALHOST_NODE_PORTS_COUNTER } from '../modes/iptables/facts.ts';
+import { iptablesMode } from '../modes/iptables/iptables.ts';
+import type { IptablesPlan } from '../modes/iptables/plan.ts';
+import { familyNodePorts, iptablesFacts, type NodeSettings } from '../node/facts.ts';
+import type { Log } from '../observe/log.ts';
+import { type FamilyState, NOTHING_OWED, sync } from '../pipeline.ts';
+import type { Tracker } from '../track/tracker.ts';
+import type { ModeRuntime } from './runtime.ts';
+
+export interface IptablesRuntimeOptions {
+  readonly family: Family;
+  readonly iptables: Iptables;
+  readonly tracker: Tracker;
+  readonly identity: NodeIdentity;
+  readonly settings: NodeSettings;
+  readonly syncPeriodMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Makes a packet counter unless it exists; true if it does now. */
+  readonly ensureCounter: (name: string) => Promise<boolean>;
+  /** Addresses of all interfaces of this host. */
+  readonly hostIps: () => Promise<readonly string[]>;
+}
+
+export function iptablesRuntime(options: IptablesRuntimeOptions): ModeRuntime {
+  const { family, iptables, settings, log, clock } = options;
+  const conntrackIsLiberal = (readSysctlIfAny('net/netfilter/nf_conntrack_tcp_be_liberal') ?? '0') !== '0';
+  let counters: IptablesFacts['counters'] | undefined;
+  let lastChange: IptablesChange | undefined;
+
+  const probe = async (): Promise<IptablesFacts> => {
+    // Counters are looked after whenever everything is written anew: whoever flushed the rules may have removed them too.
+    if (state.held === undefined || counters === undefined) {
+      counters = {
+        invalidDropped: await options.ensureCounter(INVALID_DROPPED_COUNTER),
+        localhostNodePorts: await options.ensureCounter(LOCALHOST_NODE_PORTS_COUNTER),
+      };
+    }
+    const { hasRandomFully } = await iptables.version();
+    const hostIps = familyNodePorts(settings, family).matchAll ? [] : await options.hostIps();
+    return iptablesFacts(settings, family, { hasRandomFully, conntrackIsLiberal, counters, hostIps });
+  };
+  const state: FamilyState<IptablesFacts, IptablesPlan, KernelState, IptablesChange, Iptables> = {
+    family,
+    tracker: options.tracker,
+    identity: options.identity,
+    mode: iptablesMode,
+    drivers: iptables,
+    probe,
+    held: undefined,
+    owed: NOTHING_OWED,
+  };
+
+  return {
+    name: 'iptables',
+    sync: async () => {
+      const report = await sync(state);
+      lastChange = report.change;
+      return report;
+    },
+    model: () => state.model,
+    takeOwed: () => {
+      const { owed } = state;
+      state.owed = NOTHING_OWED;
+      return owed;
+    },
+    flowsCleaned: () => {
+      if (state.flows) state.flows = withoutRetired(state.flows);
+    },
+    distrust: () => {
+      state.held = undefined;
+    },
+    get checksHourly() {
+      return state.plan?.isLargeCluster !== true;
+    },
+    watch: (onForeignChange, signal) =>
+      watchCanary(
+        {
+          iptables,
+          clock,
+          intervalMs: options.syncPeriodMs,
+          onFlushed: () => onForeignChange('the tables were flushed'),
+          onInconsistent: () => log.warning('Inconsistent iptables state detected', { ipFamily: family }),
+          onError: (error) =>
+            log.error(error, 'Could not check whether the iptables rules still stand', { ipFamily: family }),
+        },
+        signal,
+      ),
+    measure: (metrics) => {
+      const { plan } = state;
+      if (!plan || !lastChange) return;
+      for (const table of ['filter', 'nat'] as const) {
+        metrics.iptablesRules.of({ table, ip_family: family }).set(plan.ruleCounts[table]);
+        metrics.iptablesRulesWritten.of({ table, ip_family: family }).set(lastChange.rulesWritten[table]);
+      }
+    },
+    countFailure: (metrics, wasFull) => {
+      metrics.iptablesRestoreFailures.of({ ip_family: family }).increment();
+      if (!wasFull) metrics.iptablesPartialRestoreFailures.of({ ip_family: family }).increment();
+    },
+  };
+}

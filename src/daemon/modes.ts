@@ -1,0 +1,87 @@
+// The drivers of this host, and how each mode is put to work with them.
+import type { ProxyConfiguration } from '../config/configuration.ts';
+import { staleFlowTest } from '../flows/stale.ts';
+import type { FlowTargets } from '../flows/targets.ts';
+import { Addresses } from '../kernel/addresses.ts';
+import { Conntrack } from '../kernel/conntrack.ts';
+import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
+import { Nfacct } from '../kernel/nfacct.ts';
+import type { Clock } from '../lib/clock.ts';
+import { inMilliseconds } from '../lib/duration.ts';
+import type { Family } from '../lib/ip.ts';
+import type { NodeIdentity } from '../model/resolve.ts';
+import { type NodePortNetworks, nodePortIps } from '../node/addresses.ts';
+import type { NodeSettings } from '../node/facts.ts';
+import type { Log } from '../observe/log.ts';
+import type { Tracker } from '../track/tracker.ts';
+import { iptablesRuntime } from './iptables-runtime.ts';
+import type { ModeRuntime } from './runtime.ts';
+
+export interface RuntimeContext {
+  readonly configuration: ProxyConfiguration;
+  readonly tracker: Tracker;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly variant: IptablesVariant;
+}
+
+export class Runtimes {
+  readonly iptables: Readonly<Record<Family, Iptables>>;
+  readonly #context: RuntimeContext;
+  readonly #addresses = new Addresses();
+  readonly #conntrack = new Conntrack();
+  readonly #nfacct = new Nfacct();
+  readonly #hasNfacct: Promise<boolean>;
+
+  constructor(context: RuntimeContext) {
+    this.#context = context;
+    this.iptables = { IPv4: new Iptables('IPv4', context.variant), IPv6: new Iptables('IPv6', context.variant) };
+    this.#hasNfacct = this.#nfacct.isSupported();
+  }
+
+  create(family: Family, settings: NodeSettings, identity: NodeIdentity): ModeRuntime {
+    const { configuration, tracker, clock, log } = this.#context;
+    return iptablesRuntime({
+      family,
+      iptables: this.iptables[family],
+      tracker,
+      identity,
+      settings,
+      syncPeriodMs: inMilliseconds(configuration.syncPeriod),
+      clock,
+      log,
+      ensureCounter: (name) => this.#ensureCounter(name),
+      hostIps: () => this.#addresses.list(family),
+    });
+  }
+
+  /** Packets counted by an nfacct object. */
+  async readCounter(name: string): Promise<number | undefined> {
+    if (!(await this.#hasNfacct)) return undefined;
+    const counter = await this.#nfacct.get(name);
+    return counter && Number(counter.packets);
+  }
+
+  /** Where health checks of load balancers are answered. */
+  async healthCheckAddresses(networks: NodePortNetworks, family: Family): Promise<readonly string[]> {
+    const wildcard = family === 'IPv4' ? '0.0.0.0' : '::';
+    return networks.matchAll ? [wildcard] : nodePortIps(networks, await this.#addresses.list(family));
+  }
+
+  /** Resolves to how many there were. */
+  async deleteStaleFlows(flows: FlowTargets): Promise<number> {
+    const nodeAddresses = new Set(await this.#addresses.list(flows.family));
+    return this.#conntrack.deleteUdpFlows(flows.family, staleFlowTest(flows, nodeAddresses));
+  }
+
+  async #ensureCounter(name: string): Promise<boolean> {
+    if (!(await this.#hasNfacct)) return false;
+    try {
+      await this.#nfacct.ensure(name);
+      return true;
+    } catch (error) {
+      this.#context.log.error(error, 'A packet counter could not be made; its metric stays away', { counter: name });
+      return false;
+    }
+  }
+}

@@ -1,0 +1,242 @@
+// What the agent tells of itself: metrics, health, the two servers, events. In: the configuration and where to ask. Out: one value
+// that the rest of the agent reports to.
+import { arch, hostname } from 'node:os';
+import type { ApiClient, RequestReport } from '../api/client/client.ts';
+import { EventRecorder } from '../api/events.ts';
+import type { Node, Problem } from '../api/objects.ts';
+import type { WatchStatus } from '../api/watch.ts';
+import { isGateEnabled } from '../config/feature-gates.ts';
+import type { Ready } from '../config/options.ts';
+import { documentOf } from '../config/write.ts';
+import type { Clock } from '../lib/clock.ts';
+import { inMilliseconds } from '../lib/duration.ts';
+import type { Family } from '../lib/ip.ts';
+import type { ModeName } from '../modes/mode.ts';
+import { addComponentMetrics } from '../observe/component-metrics.ts';
+import {
+  apiLost,
+  apiReached,
+  type HealthState,
+  isHealthy,
+  nodeSeen,
+  queued,
+  startHealth,
+  updated,
+} from '../observe/health.ts';
+import { startHealthServer, startMetricsServer } from '../observe/http-servers.ts';
+import type { Log } from '../observe/log.ts';
+import { Registry } from '../observe/metrics.ts';
+import { createPortolanMetrics, type PortolanMetrics } from '../observe/portolan-metrics.ts';
+import { addProcessMetrics } from '../observe/process-metrics.ts';
+import { createProxyMetrics, type ProxyMetrics, type ReadNfacct } from '../observe/proxy-metrics.ts';
+import { createRestClientMetrics } from '../observe/rest-client-metrics.ts';
+
+export interface ObserverOptions {
+  readonly ready: Ready;
+  readonly mode: ModeName;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly readNfacct: ReadNfacct;
+  /** Each watch of the API server, by resource. */
+  readonly watches: () => ReadonlyMap<string, WatchStatus>;
+  readonly drift: () => ReadonlyMap<Family, number>;
+}
+
+/** A watch between two connections is no outage; one that stays away this long is. */
+const OUTAGE_MS = 10_000;
+
+export class Observers {
+  readonly registry = new Registry();
+  readonly metrics: ProxyMetrics;
+  readonly portolanMetrics: PortolanMetrics;
+  readonly #options: ObserverOptions;
+  readonly #rest: ReturnType<typeof createRestClientMetrics>;
+  readonly #problems = new Map<string, readonly Problem[]>();
+  #health: HealthState;
+  #events: EventRecorder | undefined;
+
+  constructor(options: ObserverOptions) {
+    const { ready, mode, clock, readNfacct } = options;
+    this.#options = options;
+    this.#health = startHealth(inMilliseconds(ready.configuration.syncPeriod));
+    this.metrics = createProxyMetrics(this.registry, mode, readNfacct);
+    this.#rest = createRestClientMetrics(this.registry);
+    this.portolanMetrics = createPortolanMetrics(this.registry, {
+      apiFreshnessSeconds: () =>
+        new Map(
+          [...options.watches()].map(([resource, { lastContact }]) => [
+            resource,
+            (clock.now() - (lastContact ?? 0)) / 1000,
+          ]),
+        ),
+      problems: () => [...this.#problems.values()].reduce((sum, problems) => sum + problems.length, 0),
+      driftFound: options.drift,
+    });
+    addProcessMetrics(this.registry);
+    addComponentMetrics(this.registry, buildInfo(ready.version), componentGates(ready));
+  }
+
+  /** Both servers listen from now on, or keep trying. `onFatal`: bindAddressHardFail is set and an address is taken. */
+  serve(onFatal: (error: Error) => void): { close(): Promise<void> } {
+    const { ready, mode, clock, log } = this.#options;
+    const { configuration } = ready;
+    const startedAt = clock.wallNow();
+    const listening = (name: string, bindAddress: string, reason: string) => ({
+      bindAddress,
+      isHardFail: configuration.bindAddressHardFail,
+      onRetry: (error: Error) => log.error(error, name),
+      onFatal: (error: Error) => {
+        this.nodeEvent('Warning', reason, error.message);
+        onFatal(error);
+      },
+      onPageError: (error: unknown) => log.error(error, 'A page could not be made'),
+    });
+    const servers = [
+      ...(configuration.healthzBindAddress === ''
+        ? []
+        : [
+            startHealthServer(
+              {
+                state: () => this.#currentHealth(),
+                clock,
+                countAnswer: (path, status) => {
+                  const answers = path === 'healthz' ? this.metrics.healthzAnswers : this.metrics.livezAnswers;
+                  answers.of({ code: String(status) }).increment();
+                },
+              },
+              listening('Healthz server failed', configuration.healthzBindAddress, 'FailedToStartProxierHealthcheck'),
+            ),
+          ]),
+      startMetricsServer(
+        {
+          registry: this.registry,
+          modeName: mode,
+          config: () => documentOf(configuration),
+          ...(isGateEnabled(ready.gates, 'ComponentFlagz') && { flags: () => Object.fromEntries(ready.flags) }),
+          ...(isGateEnabled(ready.gates, 'ComponentStatusz') && {
+            status: () => ({
+              startedAt,
+              goVersion: `node${process.versions.node}`,
+              binaryVersion: ready.version.slice(1),
+              emulationVersion: ready.version.slice(1).split('.').slice(0, 2).join('.'),
+            }),
+          }),
+          wallNow: () => clock.wallNow(),
+          ...(configuration.enableProfiling && { setVerbosity: (level: number) => log.setVerbosity(level) }),
+        },
+        listening('starting metrics server failed', configuration.metricsBindAddress, 'FailedToStartMetricServer'),
+      ),
+    ];
+    return {
+      close: async () => {
+        await Promise.all(servers.map((server) => server.close()));
+      },
+    };
+  }
+
+  get isProxyHealthy(): boolean {
+    return isHealthy(this.#health, this.#options.clock.now());
+  }
+
+  queued(family: Family): void {
+    this.#health = queued(this.#health, family, this.#options.clock.now());
+  }
+
+  updated(family: Family): void {
+    this.#health = updated(this.#health, family, this.#options.clock.wallNow());
+  }
+
+  nodeSeen(node: Node): void {
+    this.#health = nodeSeen(this.#health, node);
+  }
+
+  /** The problems of one object, as of now; the log says each once. */
+  problems(object: string, problems: readonly Problem[]): void {
+    const { log } = this.#options;
+    const before = new Set(this.#problems.get(object)?.map(problemKey));
+    for (const problem of problems)
+      if (!before.has(problemKey(problem))) log.warning('Ignoring part of an object', { ...problem });
+    if (problems.length > 0) this.#problems.set(object, problems);
+    else if (this.#problems.delete(object)) log.info('Object was corrected or removed', { object }, 1);
+  }
+
+  requested(report: RequestReport): void {
+    const { method, host, durationSeconds, rateLimitedSeconds } = report;
+    const code = report.code === '<error>' ? report.code : Number(report.code);
+    this.#rest.requested({ method, host, code, durationSeconds });
+    this.#rest.waited({ method, host, seconds: rateLimitedSeconds });
+  }
+
+  recordEventsWith(client: ApiClient): void {
+    const { clock, log } = this.#options;
+    this.#events = new EventRecorder({
+      client,
+      hostname: hostname(),
+      clock,
+      log: { info: (text, values) => log.info(text, values, 2), error: (text, values) => log.info(text, values, 2) },
+    });
+  }
+
+  nodeEvent(type: 'Normal' | 'Warning', reason: string, note: string): void {
+    const regarding = {
+      apiVersion: 'v1',
+      kind: 'Node',
+      name: this.#options.ready.configuration.hostnameOverride || hostname().toLowerCase(),
+    };
+    this.#events?.record({ type, reason, action: 'StartKubeProxy', regarding, note });
+  }
+
+  serviceEvent(service: { readonly namespace: string; readonly name: string }, reason: string, note: string): void {
+    const { namespace, name } = service;
+    this.#events?.record({
+      type: 'Warning',
+      reason,
+      action: 'Listen',
+      regarding: { apiVersion: 'v1', kind: 'Service', namespace, name },
+      note,
+    });
+  }
+
+  /** Cut off from the API server, the agent says since when; the kernel goes on serving, so health itself does not change. */
+  #currentHealth(): HealthState {
+    const { clock, watches } = this.#options;
+    const lost = [...watches().values()].filter(
+      ({ isConnected, lastContact }) =>
+        !isConnected && lastContact !== undefined && clock.now() - lastContact > OUTAGE_MS,
+    );
+    if (lost.length === 0) this.#health = apiReached(this.#health);
+    else
+      this.#health = apiLost(
+        this.#health,
+        clock.wallNow() - (clock.now() - Math.min(...lost.map(({ lastContact }) => lastContact!))),
+      );
+    return this.#health;
+  }
+}
+
+function problemKey({ field, reason }: Problem): string {
+  return `${field} ${reason}`;
+}
+
+function buildInfo(version: string) {
+  const [major = '', minor = ''] = version.slice(1).split('.');
+  return {
+    major,
+    minor,
+    gitVersion: version,
+    gitCommit: '',
+    gitTreeState: 'clean',
+    buildDate: '',
+    goVersion: `node${process.versions.node}`,
+    compiler: 'v8',
+    platform: `linux/${arch() === 'x64' ? 'amd64' : arch()}`,
+  };
+}
+
+function componentGates({ gates }: Ready) {
+  return gates.map(({ name, stage, isEnabled }) => ({
+    name,
+    stage: stage === 'ALPHA' || stage === 'BETA' || stage === 'DEPRECATED' ? stage : ('' as const),
+    isEnabled,
+  }));
+}

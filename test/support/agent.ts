@@ -1,0 +1,112 @@
+// The agent as a program in a host of a test network, watching an API server of the test process.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ApiServer } from '../../src/lab/apiserver/server.ts';
+import type { HostProcess, Network } from '../../src/lab/network/network.ts';
+import { GOLDEN_CONFIG } from './golden.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+export interface AgentOptions {
+  readonly host?: string;
+  /** Laid over GOLDEN_CONFIG, section by section. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly args?: readonly string[];
+  /** Put in front of the command: `setpriv …`. */
+  readonly wrapper?: readonly string[];
+}
+
+export class TestAgent {
+  readonly process: HostProcess;
+  readonly #folder: string;
+  #log = '';
+
+  static async start(network: Network, server: ApiServer, options: AgentOptions = {}): Promise<TestAgent> {
+    const host = options.host ?? 'n1';
+    const folder = mkdtempSync(join(tmpdir(), 'portolan-agent-'));
+    const port = await network.forward(host, 0, server.port);
+    const kubeconfig = join(folder, 'kubeconfig');
+    writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor(`http://127.0.0.1:${port}`)));
+    const config = merged(GOLDEN_CONFIG, { ...options.config, clientConnection: { kubeconfig } });
+    writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
+    const argv = [
+      ...(options.wrapper ?? []),
+      process.execPath,
+      '--disable-warning=ExperimentalWarning',
+      MAIN,
+      ...['--config', join(folder, 'config.json'), '-v', '2'],
+      ...(options.args ?? []),
+    ];
+    const started = await network.spawnIn(host, argv, { env: { ...process.env, PORTOLAN_PROGRAM: 'kube-proxy' } });
+    return new TestAgent(started, folder);
+  }
+
+  private constructor(started: HostProcess, folder: string) {
+    this.process = started;
+    this.#folder = folder;
+    for (const stream of [started.stdout, started.stderr]) {
+      stream.on('data', (chunk: Buffer) => {
+        this.#log += chunk.toString();
+      });
+    }
+  }
+
+  get log(): string {
+    return this.#log;
+  }
+
+  /** Resolves when the log has said something like this since `from` (a length of the log); fails with the log otherwise. */
+  async said(pattern: RegExp, from = 0, timeoutMs = 20_000): Promise<void> {
+    await until(
+      () => pattern.test(this.#log.slice(from)),
+      timeoutMs,
+      () => `the agent never said ${pattern}:\n${this.#log.slice(from)}`,
+    );
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    await this.process.kill(signal);
+    const { status } = await this.process.exited;
+    rmSync(this.#folder, { recursive: true, force: true });
+    return status;
+  }
+}
+
+/** Asks again and again until it holds. */
+export async function until(
+  holds: () => boolean | Promise<boolean>,
+  timeoutMs: number,
+  complaint: () => string,
+): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(complaint());
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+function kubeconfigFor(server: string): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'test', cluster: { server } }],
+    users: [{ name: 'test', user: {} }],
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+    'current-context': 'test',
+  };
+}
+
+function merged(
+  base: Readonly<Record<string, unknown>>,
+  over: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const isObject = (value: unknown): value is Record<string, unknown> =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+  const sections = Object.entries(over).map(([key, value]) => [
+    key,
+    isObject(value) && isObject(base[key]) ? { ...base[key], ...value } : value,
+  ]);
+  return { ...base, ...Object.fromEntries(sections) };
+}
