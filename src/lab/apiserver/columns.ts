@@ -9,7 +9,7 @@ import {
   slicePorts,
 } from './cells.ts';
 import { age } from './duration.ts';
-import type { KubeObject } from './object.ts';
+import { isObject, type Json, type KubeObject } from './object.ts';
 import type { Resource } from './resources.ts';
 import { selectorText } from './scale.ts';
 import type {
@@ -43,6 +43,10 @@ const NAME: Column = column('Name', (object) => object.metadata.name);
 const AGE: Column = column('Age', (object, now) => age(object.metadata.creationTimestamp, now));
 
 const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
+  configmaps: [NAME, count('Data', ({ data, binaryData }) => keyCount(data) + keyCount(binaryData)), AGE],
+
+  serviceaccounts: [NAME, count('Secrets', ({ secrets }) => (Array.isArray(secrets) ? secrets.length : 0)), AGE],
+
   namespaces: [NAME, column('Status', (ns: Namespace) => ns.status?.phase ?? ''), AGE],
 
   nodes: [
@@ -140,6 +144,10 @@ function count<T extends KubeObject>(name: string, cell: (object: T) => number):
 
 function wide<T extends KubeObject>(name: string, cell: (object: T, now: Date) => string | number): Column {
   return { ...column(name, cell), wide: true };
+}
+
+function keyCount(map: Json | undefined): number {
+  return isObject(map) ? Object.keys(map).length : 0;
 }
 
 function nodeStatus({ spec, status }: Node): string {

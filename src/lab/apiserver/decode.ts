@@ -1,6 +1,7 @@
 // In: the text of a request's body. Out: an object of the expected kind, or the reason why it is none.
 import { parse as parseYaml } from 'yaml';
 import { isObject, type Json, type KubeObject } from './object.ts';
+import { decodeProtobufBody } from './protobuf-body.ts';
 import { apiVersionOf, type Resource } from './resources.ts';
 import { checkObject } from './schema/check.ts';
 import { typeOfKind } from './schema/schema.ts';
@@ -10,7 +11,9 @@ import type { Body } from './write.ts';
 /** What to do about fields that no schema knows. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
-export function parseBody({ contentType, text }: Body): Json {
+export function parseBody({ contentType, bytes }: Body): Json {
+  if (contentType.includes('vnd.kubernetes.protobuf')) return decodeProtobufBody(bytes);
+  const text = bytes.toString();
   try {
     if (contentType.includes('yaml')) return parseYaml(text) as Json;
     if (contentType !== '' && !contentType.includes('json')) {

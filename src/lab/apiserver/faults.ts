@@ -40,6 +40,7 @@ export interface FaultEffects {
   forgetChanges(): void;
   rewriteHistory(firstVersion: number): void;
   resumeStreams(): void;
+  failStreams(target: FaultTarget, status: number): void;
   sendBookmarks(): void;
 }
 
@@ -93,6 +94,11 @@ export class Faults {
   /** Sends a bookmark on every watch that allows them, without waiting for the interval. */
   sendBookmarks(): void {
     this.#effects.sendBookmarks();
+  }
+
+  /** Ends open watches with an ERROR event, as when a server's own store has moved on. */
+  failWatches(status: number, target: FaultTarget = {}): void {
+    this.#effects.failStreams(target, status);
   }
 
   /** Cuts every open connection now. */

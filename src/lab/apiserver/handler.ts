@@ -138,7 +138,7 @@ function sendError(response: ServerResponse, error: unknown): void {
   send(response, { code: known.code, text: JSON.stringify(statusOf(known)), warnings: [] });
 }
 
-function faultAnswer(status: number, retryAfterSeconds: number | undefined): ApiError {
+export function faultAnswer(status: number, retryAfterSeconds?: number): ApiError {
   const details = retryAfterSeconds === undefined ? undefined : { retryAfterSeconds };
   if (status === 410) return expired('too old resource version: 1 (2)');
   if (status === 429) {
@@ -160,5 +160,5 @@ function faultAnswer(status: number, retryAfterSeconds: number | undefined): Api
 async function readBody(message: IncomingMessage): Promise<Body> {
   const chunks: Buffer[] = [];
   for await (const chunk of message) chunks.push(chunk as Buffer);
-  return { contentType: message.headers['content-type'] ?? '', text: Buffer.concat(chunks).toString('utf8') };
+  return { contentType: message.headers['content-type'] ?? '', bytes: Buffer.concat(chunks) };
 }

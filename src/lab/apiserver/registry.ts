@@ -2,7 +2,7 @@
 // in their strategies. Controllers, the HTTP handlers and tests all write through here.
 import { randomInt, randomUUID } from 'node:crypto';
 import { copy, type KubeObject, sameJson, timestamp } from './object.ts';
-import { apiVersionOf, type Resource } from './resources.ts';
+import { apiVersionOf, RESOURCES, type Resource } from './resources.ts';
 import {
   ApiError,
   alreadyExists,
@@ -121,6 +121,7 @@ export function remove(
   const grace = strategy.graceSeconds?.(object, options.graceSeconds) ?? 0;
   const stays = grace > 0 || (object.metadata.finalizers ?? []).length > 0 || strategy.staysForNow?.(object) === true;
   if (options.dryRun) return { stored: held, gone: !stays };
+  if (options.propagation === 'Orphan') orphanDependents(world, object);
   if (!stays) return { stored: world.store.remove(resource.storage, object), gone: true };
   if (object.metadata.deletionTimestamp && grace >= (object.metadata.deletionGracePeriodSeconds ?? 0)) {
     return { stored: held, gone: false };
@@ -129,6 +130,18 @@ export function remove(
   const metadata = { ...object.metadata, deletionTimestamp, deletionGracePeriodSeconds: grace };
   if (resource.countsGenerations) metadata.generation = (metadata.generation ?? 1) + 1;
   return { stored: world.store.put(resource.storage, { ...object, metadata }), gone: false };
+}
+
+/** Lets go of what an object owns, so that it stays when its owner goes. */
+function orphanDependents(world: World, { metadata: { uid, namespace } }: KubeObject): void {
+  for (const { storage } of RESOURCES) {
+    for (const { object } of world.store.list(storage)) {
+      const owners = object.metadata.ownerReferences ?? [];
+      if (object.metadata.namespace !== namespace || !owners.some((owner) => owner.uid === uid)) continue;
+      const ownerReferences = owners.filter((owner) => owner.uid !== uid);
+      world.store.put(storage, { ...object, metadata: { ...object.metadata, ownerReferences } });
+    }
+  }
 }
 
 /** Fills in, checks and allocates. Throws what kubectl prints as `The Service "x" is invalid: …`. */

@@ -64,9 +64,17 @@ function viewOf(accept: string): View {
   return 'object';
 }
 
+/** What people try first, and what this lab has instead. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  'pods/exec': '; `portolan lab ssh POD` opens a shell in a pod',
+  'pods/attach': '; `portolan lab ssh POD` opens a shell in a pod',
+  'pods/portforward': '; `portolan lab curl --from POD URL` asks from inside the network',
+};
+
 /** Kubernetes' own words come first, because clients match on them; then what this server is. */
 export function unknownPath(group: string, what: string): ApiError {
   const name = group ? `${what}.${group}` : what;
-  const message = `the server could not find the requested resource: this lab's API server has no ${name}, only what a service proxy's world needs (kubectl api-resources lists it)`;
+  const only = `only what a service proxy's world needs (kubectl api-resources lists it)${INSTEAD[what] ?? ''}`;
+  const message = `the server could not find the requested resource: this lab's API server has no ${name}, ${only}`;
   return new ApiError(404, 'NotFound', message);
 }

@@ -43,6 +43,7 @@ function resource(
 }
 
 export const RESOURCES: readonly Resource[] = [
+  resource('v1', 'configmaps', 'ConfigMap', { singular: 'configmap', shortNames: ['cm'] }),
   resource('v1', 'endpoints', 'Endpoints', { singular: 'endpoints', shortNames: ['ep'] }),
   resource('v1', 'events', 'Event', { singular: 'event', shortNames: ['ev'] }),
   resource('v1', 'namespaces', 'Namespace', {
@@ -63,6 +64,7 @@ export const RESOURCES: readonly Resource[] = [
     categories: ['all'],
     subresources: ['status', 'log'],
   }),
+  resource('v1', 'serviceaccounts', 'ServiceAccount', { singular: 'serviceaccount', shortNames: ['sa'] }),
   resource('v1', 'services', 'Service', {
     singular: 'service',
     shortNames: ['svc'],

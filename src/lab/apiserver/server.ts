@@ -11,13 +11,13 @@ import type { PodRuntime } from './controllers/pods.ts';
 import { decodeObject } from './decode.ts';
 import { Faults } from './faults.ts';
 import { firstObjects, namespaceObject } from './first-objects.ts';
-import { type HandlerSettings, handle } from './handler.ts';
+import { faultAnswer, type HandlerSettings, handle } from './handler.ts';
 import type { KubeObject } from './object.ts';
 import { Pages } from './read.ts';
 import { create, type DeleteOptions, remove, update } from './registry.ts';
 import { type Resource, resourceNamed, resourceOfKind } from './resources.ts';
 import { objectPredicate } from './selectors.ts';
-import { Store } from './store.ts';
+import { type Listener, Store } from './store.ts';
 import type { WatchStream } from './watch.ts';
 import type { ClusterFacts, World } from './world.ts';
 
@@ -63,6 +63,8 @@ export interface ApiServer {
   list(plural: string, selection?: Selection): KubeObject[];
   /** True if there was one. It may stay a while, as over HTTP. */
   delete(plural: string, namespace: string | undefined, name: string, options?: DeleteOptions): boolean;
+  /** Calls back after every change of a kind, until the returned function is called. */
+  watch(plural: string, listener: Listener): () => void;
   close(): Promise<void>;
 }
 
@@ -99,6 +101,10 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     },
     resumeStreams: () => {
       for (const stream of streams) stream.flush();
+    },
+    failStreams({ resource }, status) {
+      for (const stream of streams)
+        if ((resource ?? stream.resource) === stream.resource) stream.fail(faultAnswer(status));
     },
     sendBookmarks: () => {
       for (const stream of streams) stream.bookmark();
@@ -142,6 +148,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
       remove(world, resource, namespace, name, deleteOptions);
       return true;
     },
+    watch: (plural, watcher) => world.store.listen(resourceNamed(plural).storage, watcher),
     async close() {
       await controllers.stop();
       const closed = server.listening ? closing(server) : Promise.resolve();
@@ -156,7 +163,6 @@ function newWorld(options: ApiServerOptions): World {
   const serviceCIDRs = options.serviceCIDRs ?? ['10.96.0.0/12', 'fd00:10:96::/112'];
   const facts: ClusterFacts = {
     families: [...new Set(serviceCIDRs.map((cidr): Family => familyOf(cidr)))],
-    serviceCIDRs,
     loadBalancerCIDRs: options.loadBalancerCIDRs ?? ['203.0.113.0/24', '2001:db8:113::/120'],
     nodePortRange: options.nodePortRange ?? { first: 30000, last: 32767 },
   };

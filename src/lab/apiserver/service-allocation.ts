@@ -1,10 +1,10 @@
 // Gives a Service its families, cluster IPs, node ports and health check port, and takes back what it no longer uses.
 import { type Family, familyOf, otherFamily, parseIp } from '../../lib/ip.ts';
-import { cidrOfFamily, isInCidrs } from './allocations.ts';
+import { isInCidrs } from './allocations.ts';
 import { copy } from './object.ts';
 import type { FieldError } from './status.ts';
 import type { Service, ServiceSpec } from './types.ts';
-import type { World } from './world.ts';
+import { serviceCidrs, type World } from './world.ts';
 
 export function allocateService(service: Service, before: Service | undefined, world: World): readonly FieldError[] {
   const errors: FieldError[] = [];
@@ -70,25 +70,25 @@ function chooseFamilies(spec: ServiceSpec, { facts }: World, errors: FieldError[
   spec.ipFamilies = chosen;
 }
 
-function giveClusterIps(spec: ServiceSpec, owner: string, { facts, allocations }: World, errors: FieldError[]): void {
+function giveClusterIps(spec: ServiceSpec, owner: string, world: World, errors: FieldError[]): void {
   if (spec.clusterIP === 'None') {
     spec.clusterIPs = ['None'];
     return;
   }
+  const cidrs = serviceCidrs(world);
   const ips = spec.clusterIPs?.length ? [...spec.clusterIPs] : spec.clusterIP ? [spec.clusterIP] : [];
   for (const [i, family] of (spec.ipFamilies ?? []).entries()) {
     const wanted = ips[i];
     const field = `spec.clusterIPs[${i}]`;
     if (!wanted) {
-      const cidr = cidrOfFamily(facts.serviceCIDRs, family as Family);
-      const free = cidr && allocations.freeClusterIp(cidr);
+      const free = firstFree(cidrs, family as Family, world);
       if (free) ips[i] = free;
       else errors.push(invalidIp(field, '', 'failed to allocate IP: range is full'));
       continue;
     }
-    const holder = allocations.clusterIpOwner(wanted);
-    if (!isInCidrs(facts.serviceCIDRs, wanted)) {
-      const ranges = facts.serviceCIDRs.join(', ');
+    const holder = world.allocations.clusterIpOwner(wanted);
+    if (!isInCidrs(cidrs, wanted)) {
+      const ranges = cidrs.join(', ');
       errors.push(
         invalidIp(
           field,
@@ -102,6 +102,14 @@ function giveClusterIps(spec: ServiceSpec, owner: string, { facts, allocations }
   }
   spec.clusterIPs = ips;
   spec.clusterIP = ips[0] ?? '';
+}
+
+function firstFree(cidrs: readonly string[], family: Family, { allocations }: World): string | undefined {
+  for (const cidr of cidrs) {
+    const free = familyOf(cidr) === family ? allocations.freeClusterIp(cidr) : undefined;
+    if (free) return free;
+  }
+  return undefined;
 }
 
 function invalidIp(field: string, value: string, why: string): FieldError {

@@ -19,6 +19,9 @@ export interface WatchSettings {
 }
 
 export interface WatchStream {
+  readonly resource: string;
+  /** Sends an error as an event, and ends. */
+  fail(error: ApiError): void;
   /** Sends what a stall held back. */
   flush(): void;
   bookmark(): void;
@@ -45,18 +48,20 @@ export async function serveWatch(
   const missed = wantsState || version === 0 ? [] : world.store.changesSince(resource.storage, version);
   if ('oldest' in missed) {
     const gone = expired(`too old resource version: ${version} (${missed.oldest})`);
-    stream.send(renderEvent('ERROR', JSON.stringify(statusOf(gone))));
-    stream.end();
+    stream.fail(gone);
     return;
   }
-  if (wantsState)
+  response.cork(); // what there is goes out in large pieces, not one packet per object
+  if (wantsState) {
     for (const stored of matching(world.store.list(resource.storage), request)) stream.event('ADDED', stored);
+  }
   if (initial === 'true') stream.bookmark(true);
   const pass = (change: Change) => {
     const seen = changeAsSeen(change, selects);
     if (seen) stream.event(seen.type, seen.stored);
   };
   for (const change of missed) pass(change);
+  response.uncork();
   // A version from another history may be ahead of ours: such a client hears nothing until we have passed it.
   stream.onClose(world.store.listen(resource.storage, (change) => change.version > version && pass(change)));
 }
@@ -103,6 +108,11 @@ function openStream(
   const wantsBookmarks = query.get('allowWatchBookmarks') === 'true' || query.get('allowWatchBookmarks') === '1';
 
   const stream: OpenStream = {
+    resource: resource.plural,
+    fail(error) {
+      stream.send(renderEvent('ERROR', JSON.stringify(statusOf(error))));
+      stream.end();
+    },
     send(text) {
       if (faults.isStalled(resource.plural)) {
         held.push(text);

@@ -2,11 +2,11 @@
 import type { Family } from '../../lib/ip.ts';
 import type { Allocations } from './allocations.ts';
 import type { Store } from './store.ts';
+import type { ServiceCIDR } from './types.ts';
 
 export interface ClusterFacts {
   /** The first is the primary one: a Service that asks for nothing gets an address of its family. */
   readonly families: readonly Family[];
-  readonly serviceCIDRs: readonly string[];
   readonly nodePortRange: { readonly first: number; readonly last: number };
   /** Addresses for Services of type LoadBalancer. */
   readonly loadBalancerCIDRs: readonly string[];
@@ -17,4 +17,9 @@ export interface World {
   readonly now: () => Date;
   readonly facts: ClusterFacts;
   readonly allocations: Allocations;
+}
+
+/** The networks of cluster IPs: what the ServiceCIDR objects say. */
+export function serviceCidrs({ store }: World): readonly string[] {
+  return store.list('servicecidrs').flatMap(({ object }) => (object as ServiceCIDR).spec?.cidrs ?? []);
 }

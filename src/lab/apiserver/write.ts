@@ -2,7 +2,7 @@
 import { decodeObject, type FieldValidation, parseBody } from './decode.ts';
 import { storedForm } from './event-view.ts';
 import { isObject, type Json, type KubeObject, objectKey } from './object.ts';
-import { applyPatch } from './patch.ts';
+import { applyPatch, requirePatchType } from './patch.ts';
 import { matching, renderOptions, requireStored } from './read.ts';
 import { create, type DeleteOptions, remove, update, type WriteOptions } from './registry.ts';
 import { renderList, renderOne } from './render.ts';
@@ -16,7 +16,7 @@ import type { World } from './world.ts';
 
 export interface Body {
   readonly contentType: string;
-  readonly text: string;
+  readonly bytes: Buffer;
 }
 
 export interface Answer {
@@ -49,6 +49,7 @@ export function writeUpdate(world: World, request: ApiRequest, body: Body): Answ
 
 export function writePatch(world: World, request: ApiRequest, body: Body): Answer {
   const { resource, query } = request;
+  requirePatchType(body);
   const stored = requireStored(world, request);
   if (request.subresource === 'scale') {
     const patched = applyPatch('Scale', scaleOf(stored.object), body);
@@ -114,7 +115,7 @@ function writeOptions({ query, subresource }: ApiRequest): WriteOptions {
 }
 
 function deleteOptions({ query }: ApiRequest, body: Body): DeleteOptions {
-  const options = body.text.trim() ? parseBody(body) : {};
+  const options = body.bytes.length > 0 ? parseBody(body) : {};
   if (!isObject(options)) throw badRequest('DeleteOptions must be an object');
   const preconditions = isObject(options.preconditions) ? options.preconditions : {};
   const asked = options.gracePeriodSeconds ?? query.get('gracePeriodSeconds') ?? undefined;

@@ -2,6 +2,7 @@
 import type { World } from '../world.ts';
 import { type Controller, type Running, startController } from './controller.ts';
 import { deploymentController } from './deployments.ts';
+import { endpointMirrorController } from './endpoint-mirror.ts';
 import { endpointSliceController } from './endpoint-slices.ts';
 import { endpointsController } from './endpoints.ts';
 import { garbageController, namespaceController, nodeGarbageController } from './garbage.ts';
@@ -30,6 +31,7 @@ export function startControllers(
       pods.controller,
       endpointSliceController(world),
       endpointsController(world),
+      endpointMirrorController(world),
       loadBalancerController(world),
     );
   }

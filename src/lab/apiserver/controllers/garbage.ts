@@ -8,7 +8,7 @@ import type { Controller } from './controller.ts';
 import { all, drop, find, replaceStatus } from './objects.ts';
 
 /** Kinds that own others, and kinds that are owned. */
-const OWNERS = ['deployments', 'replicasets', 'services', 'pods'];
+const OWNERS = ['deployments', 'replicasets', 'services', 'endpoints', 'pods'];
 const OWNED = ['replicasets', 'pods', 'endpointslices', 'endpoints'];
 
 export function garbageController(world: World): Controller {

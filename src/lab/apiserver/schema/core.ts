@@ -12,6 +12,14 @@ export const CORE_TYPES: Readonly<Record<string, TypeText>> = {
   NamespaceSpec: { finalizers: '[]string' },
   NamespaceStatus: { phase: 'string — Active or Terminating.', conditions: '[]Condition by type' },
 
+  ConfigMap: { ...TOP, data: 'map string', binaryData: 'map string', immutable: 'bool' },
+  ServiceAccount: {
+    ...TOP,
+    secrets: '[]ObjectReference by name',
+    imagePullSecrets: '[]any',
+    automountServiceAccountToken: 'bool',
+  },
+
   Service: {
     ...TOP,
     spec: 'ServiceSpec — What the service should be.',

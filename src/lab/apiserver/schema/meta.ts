@@ -32,6 +32,16 @@ export const META_TYPES: Readonly<Record<string, TypeText>> = {
     matchExpressions: '[]LabelSelectorRequirement — Requirements that all must hold.',
   },
   LabelSelectorRequirement: { key: 'string!', operator: 'string!', values: '[]string' },
+  DeleteOptions: {
+    apiVersion: 'string',
+    kind: 'string',
+    gracePeriodSeconds: 'int64',
+    preconditions: 'Preconditions',
+    orphanDependents: 'bool',
+    propagationPolicy: 'string',
+    dryRun: '[]string',
+  },
+  Preconditions: { uid: 'string', resourceVersion: 'string' },
   Condition: {
     type: 'string!',
     status: 'string!',
