@@ -6,12 +6,11 @@ import type { World } from '../world.ts';
 export interface Controller {
   /** Which keys to look at again after a change, by the kind that changed. */
   readonly watches: Readonly<Record<string, (change: Change) => readonly string[]>>;
-  reconcile(key: string): void;
+  /** `again` asks for another look after a while, where time itself changes something. */
+  reconcile(key: string, again: (afterMs: number) => void): void;
 }
 
 export interface Running {
-  /** Looks at a key again, now or after a while. */
-  wake(key: string, afterMs?: number): void;
   stop(): void;
 }
 
@@ -40,7 +39,7 @@ export function startController(world: World, controller: Controller, onProblem:
     queue.clear();
     for (const key of keys) {
       try {
-        controller.reconcile(key);
+        controller.reconcile(key, (afterMs) => wake(key, afterMs));
       } catch (problem) {
         onProblem(problem);
         wake(key, RETRY_MS);
@@ -58,7 +57,6 @@ export function startController(world: World, controller: Controller, onProblem:
   });
 
   return {
-    wake,
     stop() {
       for (const end of unlisten) end();
       for (const timer of timers) clearTimeout(timer);

@@ -42,6 +42,10 @@ const NAMESPACED: readonly Resource[] = RESOURCES.filter(
   ({ namespaced, group }) => namespaced && group !== 'events.k8s.io',
 );
 
+/** A cluster takes seconds to empty a namespace. `kubectl delete -f` of a file that holds a namespace and what is in it
+ *  relies on that: it deletes one after the other, and what is already gone would be an error. */
+const EMPTIED_AFTER_MS = 2000;
+
 export function namespaceController(world: World): Controller {
   const namespaceKey = ({ now }: { now: { object: KubeObject } }) => {
     const name = now.object.metadata.namespace ?? '';
@@ -52,11 +56,16 @@ export function namespaceController(world: World): Controller {
       namespaces: ({ now }) => (now.object.metadata.deletionTimestamp ? [now.object.metadata.name] : []),
       ...Object.fromEntries(NAMESPACED.map(({ storage }) => [storage, namespaceKey])),
     },
-    reconcile(name) {
+    reconcile(name, again) {
       const namespace = find<Namespace>(world, 'namespaces', undefined, name);
       if (!namespace?.metadata.deletionTimestamp) return;
       if (namespace.status?.phase !== 'Terminating') {
         replaceStatus(world, 'namespaces', { ...namespace, status: { phase: 'Terminating' } });
+      }
+      const left = new Date(namespace.metadata.deletionTimestamp).getTime() + EMPTIED_AFTER_MS - world.now().getTime();
+      if (left > 0) {
+        again(left);
+        return;
       }
       for (const { plural } of NAMESPACED) {
         for (const object of all(world, plural, name))

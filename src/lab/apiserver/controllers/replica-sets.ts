@@ -12,7 +12,7 @@ const COMPONENT = 'replicaset-controller';
 export function replicaSetController(world: World): Controller {
   return {
     watches: { replicasets: ownKey, pods: controllerKey('ReplicaSet') },
-    reconcile(key) {
+    reconcile(key, again) {
       const { namespace, name } = splitKey(key);
       const replicaSet = find<ReplicaSet>(world, 'replicasets', namespace, name);
       if (!replicaSet || replicaSet.metadata.deletionTimestamp) return;
@@ -24,7 +24,8 @@ export function replicaSetController(world: World): Controller {
         recordEvent(world, replicaSet, COMPONENT, 'SuccessfulDelete', `Deleted pod: ${pod.metadata.name}`);
         drop(world, 'pods', pod);
       }
-      writeStatus(world, replicaSet);
+      // A pod that is ready now counts as available later.
+      if (writeStatus(world, replicaSet).isSettling) again(1000);
     },
   };
 }
@@ -60,9 +61,9 @@ function leastWorthKeeping(pods: readonly Pod[]): Pod[] {
   );
 }
 
-function writeStatus(world: World, { metadata }: ReplicaSet): void {
+function writeStatus(world: World, { metadata }: ReplicaSet): { isSettling: boolean } {
   const current = find<ReplicaSet>(world, 'replicasets', metadata.namespace, metadata.name);
-  if (!current) return;
+  if (!current) return { isSettling: false };
   const pods = ownedBy<Pod>(world, 'pods', current).filter(isPodActive);
   const ready = pods.filter(isPodReady);
   const settledBefore = world.now().getTime() - (current.spec.minReadySeconds ?? 0) * 1000;
@@ -77,6 +78,7 @@ function writeStatus(world: World, { metadata }: ReplicaSet): void {
       observedGeneration: current.metadata.generation ?? 1,
     },
   });
+  return { isSettling: available.length < ready.length };
 }
 
 function readySince({ status }: Pod): number {
