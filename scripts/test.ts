@@ -1,4 +1,4 @@
-// Runs the tests: all of them, or the parts named as arguments (check unit kernel packets browser).
+// Runs the tests: all of them, or the parts named as arguments (check unit cli kernel packets lab vm browser).
 import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -20,7 +20,11 @@ const parts: Record<string, Part> = {
   },
   unit: {
     about: 'functions, golden files, properties: needs nothing',
-    run: () => tests([], 'src/**/*.test.ts', 'test/{golden,contract,properties,agent}/**/*.test.ts'),
+    run: () => tests([], 'src/**/*.test.ts', 'test/{golden,contract,properties,agent,deploy}/**/*.test.ts'),
+  },
+  cli: {
+    about: 'commands as users type them, and the examples in the documentation',
+    run: () => tests([], 'test/{cli,docs}/**/*.test.ts'),
   },
   kernel: {
     about: 'a real kernel, in network namespaces',
@@ -29,6 +33,14 @@ const parts: Record<string, Part> = {
   packets: {
     about: 'real packets through real rules, in network namespaces',
     run: () => tests([], 'test/packets/**/*.test.ts'),
+  },
+  lab: {
+    about: 'the lab, its lessons, and real kubectl',
+    run: () => tests([], 'test/{kubectl,lab,lessons}/**/*.test.ts'),
+  },
+  vm: {
+    about: 'IPVS, in a virtual machine where this kernel has none',
+    run: () => tests([], 'test/vm/**/*.test.ts'),
   },
   browser: {
     about: 'the console in a real browser',

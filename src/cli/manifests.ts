@@ -11,22 +11,35 @@ import {
   parseService,
   parseServiceCIDR,
 } from '../api/parse.ts';
+import { parseIp } from '../lib/ip.ts';
 import { Tracker } from '../track/tracker.ts';
 import { UsageError } from './usage-error.ts';
 
 export interface OfflineCluster {
   readonly tracker: Tracker;
   readonly nodes: readonly Node[];
+  /** Pods are no objects of a proxy; they only lend their names to addresses. */
+  readonly pods: readonly PodAddresses[];
   readonly problems: readonly Problem[];
   /** How many objects of each kind were read. */
   readonly counts: Readonly<Record<string, number>>;
 }
 
-type Manifest = { readonly kind: string; readonly raw: unknown };
+export type Manifest = { readonly kind: string; readonly raw: unknown };
+
+export interface PodAddresses {
+  readonly namespace: string;
+  readonly name: string;
+  readonly ips: readonly string[];
+  readonly nodeName: string | undefined;
+}
+
+export async function readCluster(paths: readonly string[], nodeName: string | undefined): Promise<OfflineCluster> {
+  return clusterOf((await Promise.all(paths.map(readPath))).flat(), nodeName);
+}
 
 /** `nodeName`: the Node whose zone counts; undefined: the only one, if there is just one. */
-export async function readCluster(paths: readonly string[], nodeName: string | undefined): Promise<OfflineCluster> {
-  const manifests = (await Promise.all(paths.map(readPath))).flat();
+export function clusterOf(manifests: readonly Manifest[], nodeName: string | undefined): OfflineCluster {
   const tracker = new Tracker();
   const problems: Problem[] = [];
   const take = <T>({ value, problems: found }: Parsed<T>): T | undefined => {
@@ -59,7 +72,22 @@ export async function readCluster(paths: readonly string[], nodeName: string | u
   const node = nodeName === undefined && nodes.length === 1 ? nodes[0] : nodes.find(({ name }) => name === nodeName);
   if (node) tracker.setNode(node);
 
-  return { tracker, nodes, problems, counts: countBy(manifests) };
+  return { tracker, nodes, pods: ofKind('Pod').map(podAddresses), problems, counts: countBy(manifests) };
+}
+
+function podAddresses(raw: unknown): PodAddresses {
+  const { metadata, spec, status } = raw as {
+    metadata?: { namespace?: string; name?: string };
+    spec?: { nodeName?: string };
+    status?: { podIP?: string; podIPs?: readonly { ip?: string }[] };
+  };
+  const texts = status?.podIPs?.map(({ ip }) => ip) ?? [status?.podIP];
+  return {
+    namespace: metadata?.namespace ?? 'default',
+    name: metadata?.name ?? '',
+    ips: texts.flatMap((text) => parseIp(text ?? '') ?? []),
+    nodeName: spec?.nodeName,
+  };
 }
 
 function countBy(manifests: readonly Manifest[]): Record<string, number> {
@@ -78,19 +106,23 @@ async function readPath(path: string): Promise<readonly Manifest[]> {
 }
 
 async function parseManifests(text: string, source: string): Promise<readonly Manifest[]> {
-  if (text.trimStart().startsWith('{')) {
-    try {
-      return manifestsIn(JSON.parse(text));
-    } catch (cause) {
-      throw new UsageError(`${source}: not JSON: ${(cause as Error).message}`);
-    }
-  }
+  const json = text.trimStart().startsWith('{') ? parseJson(text) : undefined;
+  if (json !== undefined) return manifestsIn(json);
   const { parseAllDocuments } = await import('yaml'); // 3 MB and 30 ms that JSON and the agent's watches do without
   return parseAllDocuments(text, { maxAliasCount: 10000 } as object).flatMap((document) => {
     const error = 'errors' in document ? document.errors[0] : undefined;
     if (error) throw new UsageError(`${source}: not YAML: ${error.message}`);
     return 'toJS' in document ? manifestsIn(document.toJS()) : [];
   });
+}
+
+/** Undefined where it is not one JSON value; YAML, which takes in JSON, will say what is wrong, or that it was several. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** One object, or those of a list (`kind: List`, or a ServiceList whose items leave out their kind). */
