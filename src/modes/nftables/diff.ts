@@ -1,0 +1,192 @@
+// In: what the kernel holds, and the plan.  Out: the change that leads from one to the other, and its operations in an order
+// in which nothing is referred to before it exists or after it went.
+// After the plan before, that is what changed with its services; after a reading of the kernel, everything is compared.
+import { isDeepStrictEqual } from 'node:util';
+import type { NftElement, NftOperation, NftSet, NftTable } from '../../kernel/nftables-objects.ts';
+import type { AffinityPlan } from './affinity.ts';
+import { ruleOf } from './expressions.ts';
+import type { FixedPart } from './fixed.ts';
+import { diffRows } from './index.ts';
+import { TABLE_NAME, tableComment } from './names.ts';
+import { allChains, allRows, allSets, type NftablesPlan } from './plan.ts';
+import type { ChainPlan, Row } from './rules.ts';
+
+/** What was read of the table. Rules are not: they are written anew. */
+export interface KernelState {
+  readonly kind: 'read';
+  /** False if there is no table, or one that another program or another version made. */
+  readonly isOurs: boolean;
+  readonly chains: ReadonlySet<string>;
+  readonly sets: ReadonlySet<string>;
+  readonly rows: readonly Row[];
+}
+
+export interface NftablesChange {
+  readonly table: NftTable;
+  readonly comment: string;
+  readonly isFull: boolean;
+  /** The table goes and comes back in one transaction. */
+  readonly remakesTable: boolean;
+  readonly addedChains: readonly ChainPlan[];
+  readonly replacedChains: readonly ChainPlan[];
+  /** Chains that lose their rules: nothing leads to them any more. */
+  readonly emptiedChains: readonly string[];
+  readonly removedChains: readonly string[];
+  readonly addedSets: readonly NftSet[];
+  readonly removedSets: readonly string[];
+  readonly addedRows: readonly Row[];
+  readonly removedRows: readonly Row[];
+  /** The sets of fixed names, which rows are written by. */
+  readonly rowSets: readonly NftSet[];
+  /** Maps to be cleared of clients whose endpoint went. */
+  readonly affinity: readonly AffinityPlan[];
+}
+
+export function diff(held: KernelState | NftablesPlan, plan: NftablesPlan): NftablesChange {
+  if ('kind' in held) return held.isOurs ? mend(held, plan) : remake(plan);
+  if (held.generation !== plan.generation - 1) throw new Error('the plan was not made from the plan that is held');
+  return follow(plan);
+}
+
+function follow(plan: NftablesPlan): NftablesChange {
+  const { delta, fixed, replacedFixed, discarded } = plan;
+  const fixedDelta = replacedFixed ? diffFixed(replacedFixed, fixed) : NO_FIXED_CHANGE;
+  return {
+    ...common(plan),
+    isFull: false,
+    remakesTable: false,
+    addedChains: [...fixedDelta.addedChains, ...delta.addedChains],
+    replacedChains: [...fixedDelta.replacedChains, ...delta.replacedChains],
+    emptiedChains: delta.removedChains,
+    removedChains: discarded,
+    addedSets: [...fixedDelta.addedSets, ...delta.addedSets],
+    removedSets: [...fixedDelta.removedSets, ...delta.removedSets].map(({ name }) => name),
+    addedRows: [...fixedDelta.addedRows, ...delta.addedRows],
+    removedRows: [...fixedDelta.removedRows, ...delta.removedRows],
+    affinity: delta.affinity,
+  };
+}
+
+function remake(plan: NftablesPlan): NftablesChange {
+  return {
+    ...common(plan),
+    isFull: true,
+    remakesTable: true,
+    addedChains: allChains(plan),
+    replacedChains: [],
+    emptiedChains: [],
+    removedChains: [],
+    addedSets: allSets(plan),
+    removedSets: [],
+    addedRows: [...allRows(plan)],
+    removedRows: [],
+    affinity: [],
+  };
+}
+
+function mend(held: KernelState, plan: NftablesPlan): NftablesChange {
+  const chains = allChains(plan);
+  const sets = allSets(plan);
+  const wantedChains = new Set(chains.map(({ name }) => name));
+  const wantedSets = new Set(sets.map(({ name }) => name));
+  const strayChains = [...held.chains].filter((name) => !wantedChains.has(name));
+  const addedRows: Row[] = [];
+  const removedRows: Row[] = [];
+  diffRows(held.rows, [...allRows(plan)], addedRows, removedRows);
+  return {
+    ...common(plan),
+    isFull: true,
+    remakesTable: false,
+    addedChains: chains.filter(({ name }) => !held.chains.has(name)),
+    replacedChains: chains.filter(({ name }) => held.chains.has(name)),
+    emptiedChains: strayChains,
+    removedChains: plan.facts.releasesChainsAtOnce ? strayChains : [],
+    addedSets: sets.filter(({ name }) => !held.sets.has(name)),
+    removedSets: [...held.sets].filter((name) => !wantedSets.has(name)),
+    addedRows,
+    removedRows,
+    affinity: plan.index.affinity(),
+  };
+}
+
+function common({ facts, fixed }: NftablesPlan): Pick<NftablesChange, 'table' | 'comment' | 'rowSets'> {
+  return {
+    table: { family: facts.family, name: TABLE_NAME },
+    comment: tableComment(facts.hasCounters),
+    rowSets: fixed.sets,
+  };
+}
+
+interface FixedChange {
+  readonly addedChains: readonly ChainPlan[];
+  readonly replacedChains: readonly ChainPlan[];
+  readonly addedSets: readonly NftSet[];
+  readonly removedSets: readonly NftSet[];
+  readonly addedRows: readonly Row[];
+  readonly removedRows: readonly Row[];
+}
+
+const NO_FIXED_CHANGE: FixedChange = {
+  addedChains: [],
+  replacedChains: [],
+  addedSets: [],
+  removedSets: [],
+  addedRows: [],
+  removedRows: [],
+};
+
+/** Fixed chains always are the same ones; their rules, and the set of node-port addresses, follow the configuration. */
+function diffFixed(before: FixedPart, after: FixedPart): FixedChange {
+  const addedRows: Row[] = [];
+  const removedRows: Row[] = [];
+  diffRows(before.rows, after.rows, addedRows, removedRows);
+  const lacks = (sets: readonly NftSet[], name: string): boolean => !sets.some((set) => set.name === name);
+  return {
+    addedChains: [],
+    replacedChains: after.chains.filter((chain, i) => !isDeepStrictEqual(chain, before.chains[i])),
+    addedSets: after.sets.filter(({ name }) => lacks(before.sets, name)),
+    removedSets: before.sets.filter(({ name }) => lacks(after.sets, name)),
+    addedRows,
+    removedRows,
+  };
+}
+
+export function operationsOf(change: NftablesChange): NftOperation[] {
+  const { table, comment } = change;
+  const ruled = [...change.addedChains, ...change.replacedChains];
+  return [
+    ...(change.isFull ? [{ op: 'add-table', comment } as const] : []),
+    // The first one makes the deletion right where there is no table.
+    ...(change.remakesTable ? ([{ op: 'delete-table' }, { op: 'add-table', comment }] as const) : []),
+    ...change.addedChains.map(({ rules: _, ...chain }) => ({ op: 'add-chain', chain }) as const),
+    ...change.addedSets.map((set) => ({ op: 'add-set', set }) as const),
+    ...bySet(change, change.removedRows, (set, rows) => ({
+      op: 'delete-elements',
+      set,
+      keys: rows.map(({ key }) => key),
+    })),
+    ...change.replacedChains.map(({ name }) => ({ op: 'flush-chain', chain: name }) as const),
+    ...change.emptiedChains.map((name) => ({ op: 'flush-chain', chain: name }) as const),
+    ...ruled.flatMap(({ name, rules }) =>
+      rules.map((rule) => ({ op: 'add-rule', rule: ruleOf(table, name, rule) }) as const),
+    ),
+    ...bySet(change, change.addedRows, (set, rows) => ({ op: 'add-elements', set, elements: rows.map(elementOf) })),
+    ...change.removedSets.map((set) => ({ op: 'delete-set', set }) as const),
+    ...change.removedChains.map((chain) => ({ op: 'delete-chain', chain }) as const),
+  ];
+}
+
+function bySet(
+  { rowSets, removedSets }: NftablesChange,
+  rows: readonly Row[],
+  operation: (set: NftSet, rows: readonly Row[]) => NftOperation,
+): NftOperation[] {
+  const sets = new Map(rowSets.map((set) => [set.name, set]));
+  return [...Map.groupBy(rows, ({ set }) => set)]
+    .filter(([name]) => !removedSets.includes(name))
+    .map(([name, ofSet]) => operation(sets.get(name)!, ofSet));
+}
+
+function elementOf({ key, value, comment }: Row): NftElement {
+  return { key, ...(value !== undefined && { value }), ...(comment !== undefined && { comment }) };
+}

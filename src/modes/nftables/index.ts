@@ -1,0 +1,178 @@
+// What all services hold together, kept up to date service by service, and what changed in it.  In: services that come and
+// go.  Out: the steps in rows, chains and maps that follow. Several services may need one chain or one row; it stays until the
+// last lets go. Several may claim one address; the one that comes first by name has it, in whatever order they came.
+import { isDeepStrictEqual } from 'node:util';
+import type { NftSet } from '../../kernel/nftables-objects.ts';
+import type { Family } from '../../lib/ip.ts';
+import type { ServiceModel, ServicePort } from '../../model/model.ts';
+import { type AffinityPlan, affinityMaps } from './affinity.ts';
+import { type Claim, claimsOf, frontendKey } from './claims.ts';
+import { chainsOf, rowsOf, sharedRowsOf } from './rows.ts';
+import type { ChainPlan, Row } from './rules.ts';
+
+export interface PlanDelta {
+  readonly addedChains: readonly ChainPlan[];
+  /** Chains whose rules are others now. */
+  readonly replacedChains: readonly ChainPlan[];
+  readonly removedChains: readonly string[];
+  readonly addedSets: readonly NftSet[];
+  readonly removedSets: readonly NftSet[];
+  readonly addedRows: readonly Row[];
+  /** Rows that go, and rows that come back with another value. */
+  readonly removedRows: readonly Row[];
+  /** Maps that remember clients of endpoints which may be gone. */
+  readonly affinity: readonly AffinityPlan[];
+}
+
+interface Counted<T> {
+  readonly value: T;
+  readonly count: number;
+}
+
+export class ServiceIndex {
+  /** By frontend key; in order of the claiming port's name. Nearly always one. */
+  readonly #claims = new Map<string, readonly Claim[]>();
+  readonly #sharedRows = new Map<string, Counted<Row>>();
+  readonly #chains = new Map<string, Counted<ChainPlan>>();
+  readonly #affinity = new Map<string, Counted<AffinityPlan>>();
+  readonly #family: Family;
+
+  constructor(family: Family) {
+    this.#family = family;
+  }
+
+  /** Replaces services, and returns what that changes. */
+  replace(changes: Iterable<readonly [before: ServiceModel | undefined, after: ServiceModel | undefined]>): PlanDelta {
+    const journal = new Journal();
+    for (const [before, after] of changes) {
+      for (const port of before?.ports ?? []) this.#remove(port, journal);
+      for (const port of after?.ports ?? []) this.#add(port, journal);
+    }
+    return this.#delta(journal);
+  }
+
+  *rows(): Generator<Row> {
+    for (const { value } of this.#sharedRows.values()) yield value;
+    for (const claims of this.#claims.values()) yield* rowsOf(claims[0]!);
+  }
+
+  chains(): ChainPlan[] {
+    return Array.from(this.#chains.values(), ({ value }) => value);
+  }
+
+  affinity(): AffinityPlan[] {
+    return Array.from(this.#affinity.values(), ({ value }) => value);
+  }
+
+  #add(port: ServicePort, journal: Journal): void {
+    for (const claim of claimsOf(port)) {
+      const key = frontendKey(claim);
+      const others = note(journal.claims, this.#claims, key) ?? [];
+      this.#claims.set(key, others.length === 0 ? [claim] : [...others, claim].sort(byName));
+      for (const chain of chainsOf(claim)) count(this.#chains, journal.chains, chain.name, chain);
+    }
+    for (const row of sharedRowsOf(port)) count(this.#sharedRows, journal.sharedRows, `${row.set} ${row.key}`, row);
+    for (const map of affinityMaps(port, this.#family)) count(this.#affinity, journal.affinity, map.set.name, map);
+  }
+
+  #remove(port: ServicePort, journal: Journal): void {
+    for (const claim of claimsOf(port)) {
+      const key = frontendKey(claim);
+      const others = (note(journal.claims, this.#claims, key) ?? []).filter((other) => other.port !== port);
+      if (others.length > 0) this.#claims.set(key, others);
+      else this.#claims.delete(key);
+      for (const { name } of chainsOf(claim)) discount(this.#chains, journal.chains, name);
+    }
+    for (const row of sharedRowsOf(port)) discount(this.#sharedRows, journal.sharedRows, `${row.set} ${row.key}`);
+    for (const map of affinityMaps(port, this.#family)) discount(this.#affinity, journal.affinity, map.set.name);
+  }
+
+  #delta(journal: Journal): PlanDelta {
+    const chains = compare(journal.chains, this.#chains, (chain) => chain.value);
+    const sharedRows = compare(journal.sharedRows, this.#sharedRows, ({ value }) => value);
+    const affinity = compare(journal.affinity, this.#affinity, ({ value }) => value);
+    const addedRows = [...sharedRows.added];
+    const removedRows = [...sharedRows.removed];
+    for (const [key, before] of journal.claims) {
+      const [old] = before ?? [];
+      const [now] = this.#claims.get(key) ?? [];
+      if (old !== now) diffRows(old ? rowsOf(old) : [], now ? rowsOf(now) : [], addedRows, removedRows);
+    }
+    return {
+      addedChains: chains.added,
+      replacedChains: chains.replaced,
+      removedChains: chains.removed.map(({ name }) => name),
+      addedSets: affinity.added.map(({ set }) => set),
+      removedSets: affinity.removed.map(({ set }) => set),
+      addedRows,
+      removedRows,
+      affinity: affinity.replaced,
+    };
+  }
+}
+
+/** What was there before, of everything that was touched. */
+class Journal {
+  readonly claims = new Map<string, readonly Claim[] | undefined>();
+  readonly sharedRows = new Map<string, Counted<Row> | undefined>();
+  readonly chains = new Map<string, Counted<ChainPlan> | undefined>();
+  readonly affinity = new Map<string, Counted<AffinityPlan> | undefined>();
+}
+
+function note<T>(journal: Map<string, T | undefined>, index: ReadonlyMap<string, T>, key: string): T | undefined {
+  const now = index.get(key);
+  if (!journal.has(key)) journal.set(key, now);
+  return now;
+}
+
+function count<T>(
+  index: Map<string, Counted<T>>,
+  journal: Map<string, Counted<T> | undefined>,
+  key: string,
+  value: T,
+): void {
+  const held = note(journal, index, key);
+  index.set(key, { value, count: (held?.count ?? 0) + 1 });
+}
+
+function discount<T>(index: Map<string, Counted<T>>, journal: Map<string, Counted<T> | undefined>, key: string): void {
+  const held = note(journal, index, key)!;
+  if (held.count === 1) index.delete(key);
+  else index.set(key, { value: held.value, count: held.count - 1 });
+}
+
+function compare<T, V>(
+  journal: ReadonlyMap<string, T | undefined>,
+  index: ReadonlyMap<string, T>,
+  entryValue: (entry: T) => V,
+): { added: V[]; replaced: V[]; removed: V[] } {
+  const changes: { added: V[]; replaced: V[]; removed: V[] } = { added: [], replaced: [], removed: [] };
+  for (const [key, before] of journal) {
+    const now = index.get(key);
+    if (now === undefined && before !== undefined) changes.removed.push(entryValue(before));
+    if (now === undefined) continue;
+    if (before === undefined) changes.added.push(entryValue(now));
+    else if (!isDeepStrictEqual(entryValue(before), entryValue(now))) changes.replaced.push(entryValue(now));
+  }
+  return changes;
+}
+
+/** Adds to `added` and `removed` what leads from one list of rows to the other. A changed row is in both. */
+export function diffRows(before: readonly Row[], after: readonly Row[], added: Row[], removed: Row[]): void {
+  const held = new Map(before.map((row) => [`${row.set} ${row.key}`, row]));
+  for (const row of after) {
+    const id = `${row.set} ${row.key}`;
+    const old = held.get(id);
+    held.delete(id);
+    if (old && old.value === row.value && old.comment === row.comment) continue;
+    if (old) removed.push(old);
+    added.push(row);
+  }
+  removed.push(...held.values());
+}
+
+/** Within one port, which may name an address twice, the claim with the most rows comes first. */
+function byName(a: Claim, b: Claim): number {
+  if (a.port.displayName !== b.port.displayName) return a.port.displayName < b.port.displayName ? -1 : 1;
+  return Number(b.frontend.kind === 'load-balancer-ip') - Number(a.frontend.kind === 'load-balancer-ip');
+}

@@ -1,0 +1,82 @@
+// Every recorded cluster, and clusters at random, in a real kernel: what the pipeline writes step by step is what it writes at
+// once, what `nft -f` makes of the printed plan, and what it reads back.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import test, { after, afterEach } from 'node:test';
+import fc from 'fast-check';
+import { Nftables } from '../../src/kernel/nftables.ts';
+import { continueInSandbox } from '../../src/lab/sandbox.ts';
+import { FAMILIES } from '../../src/lib/ip.ts';
+import { read } from '../../src/modes/nftables/apply.ts';
+import { diff, operationsOf } from '../../src/modes/nftables/diff.ts';
+import { print } from '../../src/modes/nftables/print.ts';
+import { sync } from '../../src/pipeline.ts';
+import { TestCluster } from '../support/cluster.ts';
+import { GOLDEN_BASE, GOLDEN_NODES, goldenCases } from '../support/golden.ts';
+import { listTable, type NftablesNode, nftablesNode } from '../support/nftables-node.ts';
+import { randomSteps } from '../support/random-cluster.ts';
+
+continueInSandbox(import.meta.url);
+
+const nftables = new Nftables();
+after(() => nftables.close());
+afterEach(() => nft('flush ruleset'));
+
+function nft(text: string): void {
+  execFileSync('nft', ['-f', '-'], { input: text, stdio: ['pipe', 'ignore', 'inherit'] });
+}
+
+/** The kernel holds the plan, and nothing else: read back there is nothing to do but write the rules anew. */
+async function assertHeld(node: NftablesNode): Promise<void> {
+  const change = diff(await read(node.drivers), node.plan!);
+  const kinds = new Set(operationsOf(change).map(({ op }) => op));
+  assert.deepEqual([...kinds].sort(), ['add-rule', 'add-table', 'flush-chain']);
+  const incremental = listTable(node.family);
+  nft(`delete table ${node.family === 'IPv4' ? 'ip' : 'ip6'} kube-proxy`);
+  nft(print(node.plan!));
+  assert.equal(incremental, listTable(node.family), 'incremental, and printed');
+}
+
+for (const golden of goldenCases()) {
+  test(`${golden.name}: the printed plan, the steps and the reading agree`, async () => {
+    const cluster = new TestCluster().apply(...GOLDEN_NODES, ...GOLDEN_BASE);
+    const nodes = FAMILIES.map((family) => nftablesNode(nftables, cluster.tracker, family));
+    for (const step of golden.steps) {
+      cluster.delete(...(step.delete ?? [])).apply(...(step.apply ?? []));
+      for (const node of nodes) await sync(node);
+    }
+    for (const node of nodes) await assertHeld(node);
+  });
+}
+
+test('any sequence of changes leads to the table that its last state makes at once', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      randomSteps(8),
+      fc.boolean(),
+      fc.boolean(),
+      async (steps, releasesChainsAtOnce, hasAllNodePorts) => {
+        nft('flush ruleset');
+        const cluster = new TestCluster().apply(...GOLDEN_NODES);
+        let ips: readonly string[] | undefined;
+        const facts = () => ({
+          releasesChainsAtOnce,
+          nodePortAddresses: ips
+            ? ({ kind: 'some', ips: ips.filter((ip) => !ip.includes(':')) } as const)
+            : ({ kind: 'all' } as const),
+        });
+        const node = nftablesNode(nftables, cluster.tracker, 'IPv4', facts);
+        for (const step of steps) {
+          cluster.delete(...step.delete).apply(...step.apply);
+          ips = hasAllNodePorts ? undefined : step.nodePortIps;
+          if (step.forgets) node.held = undefined;
+          await sync(node);
+        }
+        await sync(node); // where chains must wait for the next transaction, this is it
+        await sync(node);
+        if (releasesChainsAtOnce) await assertHeld(node);
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
