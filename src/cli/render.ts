@@ -1,19 +1,11 @@
 // `portolan render`: the rules one node would hold, from objects in files. Offline, without root: for review, CI and teaching.
-import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import type { Problem } from '../api/objects.ts';
-import type { ProxyConfiguration } from '../config/configuration.ts';
-import { decodeDocument } from '../config/decode.ts';
-import { settingsOf, withPlatformDefaults } from '../config/defaults.ts';
-import { aggregated } from '../config/problems.ts';
-import { problemsOf } from '../config/validate.ts';
 import { FAMILIES, type Family } from '../lib/ip.ts';
 import type { NodeModel } from '../model/model.ts';
-import { resolveNode } from '../model/resolve.ts';
 import { nodeAddresses } from '../node/addresses.ts';
-import type { NodeSettings } from '../node/facts.ts';
 import { lineDiff, paint } from './diff-view.ts';
 import { type OfflineCluster, readCluster } from './manifests.ts';
+import { nodeIn, nodeView, readConfiguration, warnOfProblems } from './node-view.ts';
 import { RENDERERS, type Rendered } from './renderers.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -55,24 +47,24 @@ export async function run(args: readonly string[]): Promise<number> {
     return 0;
   }
   if (!options.filename) throw new UsageError('which objects? Give a file or folder with -f, or - for standard input');
-  const configuration = readConfiguration(options);
+  const configuration = readConfiguration({
+    config: options.config,
+    mode: options.mode,
+    clusterCIDR: options['cluster-cidr'],
+  });
   const nodeName = options.node ?? (configuration.hostnameOverride || undefined);
   const cluster = await readCluster(options.filename, nodeName);
   const before = options.diff && (await readCluster(options.diff, nodeName));
-  warn(cluster, nodeName);
+  warnOfProblems(cluster, nodeName);
 
   const renderer = RENDERERS[configuration.mode];
   if (!renderer)
     throw new UsageError(`--mode ${configuration.mode}: render knows ${Object.keys(RENDERERS).join(', ')}`);
   const render = (from: OfflineCluster, family: Family): Rendered & { readonly model: NodeModel } => {
-    const node = ourNode(from, nodeName);
-    const addresses = nodeAddresses(node?.ips ?? [], configuration.bindAddress);
-    const settings: NodeSettings = { configuration, addresses, podCIDRs: node?.podCIDRs ?? [] };
-    const identity = { nodeName: nodeName ?? node?.name ?? '', nodeIPs: addresses.ips, allowsExternalIPs: true };
-    const model = resolveNode(from.tracker.take(family), identity);
+    const { settings, node, model } = nodeView(from, nodeName, configuration, family);
     return { model, ...renderer(model, settings, { nfacct: options.nfacct, hostIps: node?.ips ?? [] }) };
   };
-  const primary = nodeAddresses(ourNode(cluster, nodeName)?.ips ?? [], configuration.bindAddress).primary;
+  const primary = nodeAddresses(nodeIn(cluster, nodeName)?.ips ?? [], configuration.bindAddress).primary;
   const families = options.family ? [familyOption(options.family)] : options.output === 'json' ? FAMILIES : [primary];
   const output = families.map((family) => ({
     family,
@@ -84,7 +76,7 @@ export async function run(args: readonly string[]): Promise<number> {
     const shown = output.map(({ family, now, old }) => ({
       mode: configuration.mode,
       family,
-      node: nodeName ?? ourNode(cluster, nodeName)?.name ?? '',
+      node: nodeName ?? nodeIn(cluster, nodeName)?.name ?? '',
       ...(old
         ? { changes: lineDiff(old.text, now.text).filter(({ kind }) => kind !== 'same') }
         : { rules: now.text.trimEnd().split('\n') }),
@@ -109,52 +101,8 @@ function parseOptions(args: readonly string[]) {
   }
 }
 
-function readConfiguration(options: ReturnType<typeof parseOptions>): ProxyConfiguration {
-  const text = options.config === undefined ? DEFAULT_DOCUMENT : readConfigFile(options.config);
-  const decoded = decodeDocument(text);
-  if ('problem' in decoded) throw new UsageError(`--config ${options.config}: ${decoded.problem}`);
-  const { document } = decoded;
-  const settings = withPlatformDefaults(
-    settingsOf({
-      ...document,
-      ...(options.mode === undefined ? {} : { mode: options.mode }),
-      ...(options['cluster-cidr'] === undefined ? {} : { clusterCIDR: options['cluster-cidr'] }),
-    }),
-  );
-  const problems = problemsOf(settings);
-  if (problems.length > 0) throw new UsageError(aggregated(problems));
-  return settings as ProxyConfiguration;
-}
-
-const DEFAULT_DOCUMENT = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
-
-function readConfigFile(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new UsageError(`--config: ${(error as Error).message}`);
-  }
-}
-
-function ourNode({ nodes }: OfflineCluster, nodeName: string | undefined) {
-  return nodeName === undefined && nodes.length === 1 ? nodes[0] : nodes.find(({ name }) => name === nodeName);
-}
-
 function familyOption(text: string): Family {
   if (text === 'ipv4') return 'IPv4';
   if (text === 'ipv6') return 'IPv6';
   throw new UsageError(`--family ${text}: must be ipv4 or ipv6`);
-}
-
-function warn(cluster: OfflineCluster, nodeName: string | undefined): void {
-  for (const problem of cluster.problems) process.stderr.write(`warning: ${problemLine(problem)}\n`);
-  if (nodeName !== undefined || cluster.nodes.length === 1) return;
-  const names = cluster.nodes.map(({ name }) => name).join(', ');
-  process.stderr.write(
-    `warning: no --node given, so no endpoint counts as local${names ? ` (there are ${names})` : ''}\n`,
-  );
-}
-
-function problemLine({ object, field, reason }: Problem): string {
-  return `${object}: ${field}: ${reason}`;
 }

@@ -1,0 +1,37 @@
+// In: a NodeModel.  Out: which service port an address belongs to, and which backend: what names in a trace are looked up in.
+import type { Backend, Frontend, NodeModel, ServicePort } from '../../model/model.ts';
+
+export interface FrontendOf {
+  readonly port: ServicePort;
+  readonly frontend: Frontend;
+}
+
+export class AddressBook {
+  readonly ports: readonly ServicePort[];
+  readonly #frontends = new Map<string, FrontendOf>();
+  readonly #backends = new Map<string, Backend>();
+
+  constructor(model: NodeModel) {
+    this.ports = [...model.services.values()].flatMap(({ ports }) => ports);
+    for (const port of this.ports) {
+      for (const frontend of port.frontends) {
+        const ip = frontend.kind === 'node-port' ? '' : frontend.ip;
+        this.#frontends.set(key(ip, port.protocol, frontend.port), { port, frontend });
+      }
+      for (const backend of port.backends.reachable) this.#backends.set(backend.address, backend);
+    }
+  }
+
+  /** `ip` undefined: the node port. */
+  frontend(ip: string | undefined, protocol: string, port: number): FrontendOf | undefined {
+    return this.#frontends.get(key(ip ?? '', protocol, port));
+  }
+
+  backend(address: string): Backend | undefined {
+    return this.#backends.get(address);
+  }
+}
+
+function key(ip: string, protocol: string, port: number): string {
+  return `${ip} ${protocol.toUpperCase()} ${port}`;
+}

@@ -1,0 +1,118 @@
+// In: every outcome of a packet.  Out: one sentence that a person can repeat.
+import { hostPort } from '../../lib/ip.ts';
+import { type Fraction, fractionText, isOne, plus, sameFraction, ZERO } from './fraction.ts';
+import type { Outcome, Packet } from './packet.ts';
+import type { TraceContext } from './report.ts';
+
+/** Of clients that no list remembers yet. What rules leave open is told after the rest. */
+export function sentenceOf(packet: Packet, outcomes: readonly Outcome[], context: TraceContext): string {
+  const fresh = outcomes.filter((outcome) => !outcome.conditions.some(isRemembered));
+  const judged = fresh.filter(({ conditions }) => conditions.every(({ holds }) => !holds));
+  const main = judged.length > 0 ? judged : fresh;
+  const groups = groupByEnd(main, packet, context);
+  const clauses = groups.map(({ share, text }) => `${amount(share, groups)} ${text(isPlural(share))}`);
+  const open = new Set(
+    outcomes.flatMap(({ conditions }) => conditions.flatMap((c) => (c.kind === 'unjudged' ? [c.text] : []))),
+  );
+  return [
+    capital(clauses.length > 4 ? crowd(groups) : clauses.join(', ')),
+    seenSource(main, packet),
+    outcomes.length > fresh.length ? 'a client that was here before goes to the endpoint it had' : '',
+    ...[...open].slice(0, 3).map((text) => `unless a rule with "${text}" matches, which cannot be judged`),
+  ]
+    .filter((part) => part !== '')
+    .join('; ')
+    .concat('.');
+}
+
+function isRemembered({ kind, holds }: Outcome['conditions'][number]): boolean {
+  return kind === 'remembered' && holds;
+}
+
+interface Group {
+  readonly share: Fraction;
+  readonly text: (isPlural: boolean) => string;
+  readonly isEndpoint: boolean;
+}
+
+function groupByEnd(outcomes: readonly Outcome[], packet: Packet, context: TraceContext): readonly Group[] {
+  const byEnd = Map.groupBy(outcomes, ({ end, dst, dstPort }) =>
+    end.kind === 'forwarded' || end.kind === 'delivered' ? `${end.kind} ${hostPort(dst, dstPort)}` : end.kind,
+  );
+  return [...byEnd.values()].map((same) => ({
+    share: same.reduce((sum, { share }) => plus(sum, share), ZERO),
+    text: endText(same[0]!, packet, context),
+    isEndpoint: same[0]!.isRedirected && (same[0]!.end.kind === 'forwarded' || same[0]!.end.kind === 'delivered'),
+  }));
+}
+
+function endText(outcome: Outcome, packet: Packet, context: TraceContext): Group['text'] {
+  const address = hostPort(outcome.dst, outcome.dstPort);
+  const last = outcome.hops.at(-1);
+  const why =
+    last &&
+    (context.origins.of(last)[0]?.meaning ??
+      `${last.chain.table} ${last.chain.name}: ${last.rule?.text ?? 'its policy'}`);
+  switch (outcome.end.kind) {
+    case 'dropped':
+      return (many) => `${many ? 'are' : 'is'} dropped without an answer (${why})`;
+    case 'rejected':
+      return (many) => `${many ? 'are' : 'is'} refused at once (${why})`;
+    case 'unjudged': {
+      const { reason } = outcome.end;
+      return (many) => `${many ? 'end' : 'ends'} where nothing can be told: ${reason}`;
+    }
+    case 'delivered':
+    case 'forwarded': {
+      const backend = context.book.backend(address);
+      const where = backend?.nodeName ? ` on ${backend.isLocal ? 'this node' : backend.nodeName}` : '';
+      if (outcome.isRedirected) return (many) => `${many ? 'go' : 'goes'} to ${address}${where}`;
+      return outcome.end.kind === 'delivered'
+        ? () => `goes to this node’s own port ${packet.dstPort}, as no rule translates it`
+        : () => `goes on to ${address} as it is, as no rule translates it`;
+    }
+  }
+}
+
+/** What happens to most packets of a service with many endpoints. */
+function crowd(groups: readonly Group[]): string {
+  const [first] = groups;
+  const isEven = groups.every(({ share, isEndpoint }) => isEndpoint && sameFraction(share, first!.share));
+  return isEven
+    ? `each of ${groups.length} endpoints gets ${fractionText(first!.share)}`
+    : groups.map(({ share, text }) => `${fractionText(share)} ${text(true)}`).join(', ');
+}
+
+function amount(share: Fraction, groups: readonly Group[]): string {
+  if (groups.length === 1 || isOne(share)) return groups[0]!.isEndpoint ? 'everything' : 'the packet';
+  return NAMES[fractionText(share)] ?? fractionText(share);
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  '1/2': 'half',
+  '1/3': 'a third',
+  '2/3': 'two thirds',
+  '1/4': 'a quarter',
+  '3/4': 'three quarters',
+};
+
+function isPlural(share: Fraction): boolean {
+  return !isOne(share);
+}
+
+function seenSource(outcomes: readonly Outcome[], packet: Packet): string {
+  const reached = outcomes.filter(
+    ({ end, isRedirected }) => isRedirected && (end.kind === 'forwarded' || end.kind === 'delivered'),
+  );
+  if (reached.length === 0) return '';
+  const own = packet.isFromThisHost ? 'this node’s address' : `your own address, ${packet.src}`;
+  const seen = new Set(reached.map(({ isMasqueraded }) => isMasqueraded));
+  const receiver = reached.length === 1 ? 'the endpoint sees' : 'the endpoints see';
+  if (seen.size === 1) return `${receiver} ${seen.has(true) ? 'the node’s address' : own}`;
+  const masked = reached.filter(({ isMasqueraded }) => isMasqueraded).map(({ dst, dstPort }) => hostPort(dst, dstPort));
+  return `${[...new Set(masked)].join(' and ')} sees the node’s address, the others ${own}`;
+}
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
