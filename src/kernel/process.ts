@@ -27,19 +27,22 @@ export async function runProcess(
   const { promise, resolve, reject } = Promise.withResolvers<ProcessResult>();
   const child = spawn(program, args, {
     stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-    timeout: (options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
     env: { ...process.env, PATH: `${process.env.PATH ?? ''}:/usr/sbin:/sbin`, LC_ALL: 'C' },
   });
+  // Not spawn's own timeout: where the program is missing, that one stays and keeps this process from ending.
+  const timeout = setTimeout(() => child.kill(), (options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000);
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
   child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
   child.on('error', (cause: NodeJS.ErrnoException) => {
+    clearTimeout(timeout);
     const isMissing = cause.code === 'ENOENT';
     const detail = isMissing ? 'this program is not installed' : cause.message;
     reject(new KernelError(isMissing ? 'TOOL_MISSING' : 'TOOL_FAILED', { operation: program, detail, cause }));
   });
   child.on('close', (code, signal) => {
+    clearTimeout(timeout);
     const ended = signal ? `ended by ${signal}\n` : '';
     resolve({
       status: code ?? -1,
