@@ -172,11 +172,9 @@ export function parseServiceCIDR(raw: unknown): Parsed<ServiceCIDR> {
 }
 
 function open(kind: string, raw: unknown): { fields: Fields; metadata: Fields; namespace: string; name: string } {
-  const peek = new Fields(
-    new Fields(raw, kind).isAbsent('metadata') ? {} : (raw as { metadata: unknown }).metadata,
-    kind,
-  );
-  const namespace = kind === 'Node' || kind === 'ServiceCIDR' ? '' : peek.text('namespace', 'default');
+  const peek = new Fields(raw, kind).child('metadata'); // its problems are found again, by an object that has its name
+  const isNamespaced = kind !== 'Node' && kind !== 'ServiceCIDR';
+  const namespace = isNamespaced ? peek.text('namespace', peek.isAbsent('namespace') ? 'default' : '') : '';
   const name = peek.text('name');
   const fields = new Fields(
     raw,
