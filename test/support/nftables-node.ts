@@ -61,7 +61,12 @@ export function normalisedTable(text: string): string {
     })
     .split('\n\n');
   return blocks
-    .map((block) => block.replace(/^table .*\n\tcomment .*\n/, '').replace(/\n\}\n$/, '').trim())
+    .map((block) =>
+      block
+        .replace(/^table .*\n\tcomment .*\n/, '')
+        .replace(/\n\}\n$/, '')
+        .trim(),
+    )
     .sort()
     .join('\n\n');
 }
