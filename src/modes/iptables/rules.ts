@@ -222,7 +222,7 @@ type AddressFrontend<K> = K extends 'node-port'
   : Exclude<Frontend, { kind: 'node-port' }>;
 
 /** Undefined where the detector cannot tell. */
-function sourceMatch(detector: LocalDetector, wanted: 'local' | 'not-local'): string | undefined {
+export function sourceMatch(detector: LocalDetector, wanted: 'local' | 'not-local'): string | undefined {
   const not = wanted === 'local' ? '' : ' !';
   switch (detector.kind) {
     case 'source':

@@ -1,0 +1,118 @@
+// The iptables chains of IPVS mode and the jumps into them. Jumps are only ever added where missing.
+import type { IpvsRules } from './rules.ts';
+
+export type Table = 'nat' | 'filter';
+
+export const CHAINS: Readonly<Record<Table, readonly string[]>> = {
+  nat: ['KUBE-SERVICES', 'KUBE-POSTROUTING', 'KUBE-NODE-PORT', 'KUBE-LOAD-BALANCER', 'KUBE-MARK-MASQ'],
+  filter: [
+    'KUBE-FORWARD',
+    'KUBE-NODE-PORT',
+    'KUBE-PROXY-FIREWALL',
+    'KUBE-SOURCE-RANGES-FIREWALL',
+    'KUBE-IPVS-FILTER',
+    'KUBE-IPVS-OUT-FILTER',
+  ],
+};
+
+/** Only there while a service has external traffic policy Local. */
+export const LOCAL_CLIENTS_CHAIN = 'KUBE-LOCAL-CLIENTS';
+
+export interface Jump {
+  readonly table: Table;
+  readonly from: string;
+  /** The rule as iptables-save prints it, without `-A` and the chain's name. */
+  readonly rule: string;
+}
+
+/** In the order upstream ensures them. Each missing one goes to the front, so on a clean host the last stands first. */
+export const JUMPS: readonly Jump[] = [
+  jump('nat', 'OUTPUT', 'KUBE-SERVICES', 'kubernetes service portals'),
+  jump('nat', 'PREROUTING', 'KUBE-SERVICES', 'kubernetes service portals'),
+  jump('nat', 'POSTROUTING', 'KUBE-POSTROUTING', 'kubernetes postrouting rules'),
+  jump('filter', 'FORWARD', 'KUBE-FORWARD', 'kubernetes forwarding rules'),
+  jump('filter', 'INPUT', 'KUBE-NODE-PORT', 'kubernetes health check rules'),
+  jump('filter', 'INPUT', 'KUBE-PROXY-FIREWALL', 'kube-proxy firewall rules'),
+  jump('filter', 'FORWARD', 'KUBE-PROXY-FIREWALL', 'kube-proxy firewall rules'),
+  jump('filter', 'INPUT', 'KUBE-IPVS-FILTER', 'kubernetes ipvs access filter'),
+  jump('filter', 'OUTPUT', 'KUBE-IPVS-OUT-FILTER', 'kubernetes ipvs access filter'),
+];
+
+function jump(table: Table, from: string, to: string, comment: string): Jump {
+  return { table, from, rule: `-m comment --comment "${comment}" -j ${to}` };
+}
+
+/** What stands of them, as iptables-save tells. */
+export interface HeldChains {
+  readonly chains: Readonly<Record<Table, ReadonlySet<string>>>;
+  /** As indexes into JUMPS. */
+  readonly jumps: ReadonlySet<number>;
+  /** Chains that rules of others lead to, such as those that another mode left behind. */
+  readonly referenced: Readonly<Record<Table, ReadonlySet<string>>>;
+}
+
+/** In: the text of iptables-save. */
+export function heldChains(save: string): HeldChains {
+  const chains: Record<Table, Set<string>> = { nat: new Set(), filter: new Set() };
+  const referenced: Record<Table, Set<string>> = { nat: new Set(), filter: new Set() };
+  const jumps = new Set<number>();
+  let table = '';
+  for (const line of save.split('\n')) {
+    if (line.startsWith('*')) table = line.slice(1);
+    else if (line.startsWith(':') && table in chains) chains[table as Table].add(line.slice(1, line.indexOf(' ')));
+    else if (line.startsWith('-A ') && table in chains) {
+      const index = JUMPS.findIndex((jump) => jump.table === table && line === `-A ${jump.from} ${jump.rule}`);
+      const isOurs = ownChains(table as Table).includes(line.split(' ', 2)[1]!);
+      const target = / -[jg] (\S+)/.exec(line)?.[1];
+      if (index >= 0) jumps.add(index);
+      else if (target && !isOurs) referenced[table as Table].add(target);
+    }
+  }
+  return { chains, jumps, referenced };
+}
+
+/** Every chain written anew. `jumps`: lines that put missing ones in place. */
+export function restoreLines(
+  rules: IpvsRules,
+  hadLocalClients: boolean,
+  jumps: (table: Table) => readonly string[],
+): string[] {
+  const hasLocalClients = rules.nat.some((rule) => rule.startsWith(`-A ${LOCAL_CLIENTS_CHAIN} `));
+  const isLocalClientsIn = hasLocalClients || hadLocalClients;
+  return [
+    '*nat',
+    ...CHAINS.nat.map(chainLine),
+    ...(isLocalClientsIn ? [chainLine(LOCAL_CLIENTS_CHAIN)] : []),
+    ...rules.nat,
+    ...(isLocalClientsIn && !hasLocalClients ? [`-X ${LOCAL_CLIENTS_CHAIN}`] : []),
+    ...jumps('nat'),
+    'COMMIT',
+    '*filter',
+    ...CHAINS.filter.map(chainLine),
+    ...rules.filter,
+    ...jumps('filter'),
+    'COMMIT',
+  ];
+}
+
+/** Lines for iptables-restore that leave nothing of ours; none if nothing is there. A chain that somebody else's rules lead
+ *  to is only emptied. */
+export function removalLines(held: HeldChains): string[] {
+  return (['nat', 'filter'] as const).flatMap((table) => {
+    const jumps = JUMPS.filter((jump, i) => jump.table === table && held.jumps.has(i));
+    const chains = ownChains(table).filter((chain) => held.chains[table].has(chain));
+    if (jumps.length + chains.length === 0) return [];
+    const deletions = jumps.map(({ from, rule }) => `-D ${from} ${rule}`);
+    const gone = chains.filter((chain) => !held.referenced[table].has(chain)).map((chain) => `-X ${chain}`);
+    return [`*${table}`, ...chains.map(chainLine), ...deletions, ...gone, 'COMMIT'];
+  });
+}
+
+function ownChains(table: Table): readonly string[] {
+  return table === 'nat' ? [...CHAINS.nat, LOCAL_CLIENTS_CHAIN] : CHAINS.filter;
+}
+
+/** Creates the chain, or empties it if it exists. */
+function chainLine(chain: string): string {
+  return `:${chain} - [0:0]`;
+}
