@@ -1,5 +1,11 @@
 // The embedded API server as a client of the API sees it: versions, lists, watches, selectors, and its faults.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { get as getTls } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { type ApiServer, startApiServer } from '../../src/lab/apiserver/server.ts';
 import {
@@ -148,6 +154,61 @@ test('a stalled watch carries no bytes until it is resumed', () =>
     assert.deepEqual((await watch.take(1)).map(brief), ['ADDED a']);
     watch.close();
   }));
+
+test('an open watch can be told an error', () =>
+  withServer({}, async (server) => {
+    const watch = await openWatch(server, '/api/v1/services?watch=1');
+    server.faults.failWatches(410, { resource: 'services' });
+    const [event] = await watch.take(1);
+    assert.equal(event!.type, 'ERROR');
+    assert.equal(await watch.ended, 'ended');
+  }));
+
+test('bookmarks can be asked for and dropped', () =>
+  withServer({}, async (server) => {
+    const watch = await openWatch(server, '/api/v1/nodes?watch=1&allowWatchBookmarks=true&resourceVersion=1');
+    server.apply(serviceObject('elsewhere'));
+    server.faults.dropBookmarks();
+    server.faults.sendBookmarks();
+    server.faults.dropBookmarks(false);
+    server.faults.sendBookmarks();
+    const [event] = await watch.take(1);
+    assert.equal(event!.object.metadata.resourceVersion, String(server.world.store.version));
+    assert.equal(watch.rest(), '');
+    watch.close();
+  }));
+
+test('an answer can be late', () =>
+  withServer({}, async (server) => {
+    server.faults.delay(60, { resource: 'services', verb: 'list', times: 1 });
+    const order: string[] = [];
+    const late = request(server, 'GET', '/api/v1/services').then(() => order.push('services'));
+    const prompt = request(server, 'GET', '/api/v1/nodes').then(() => order.push('nodes'));
+    await Promise.all([late, prompt]);
+    assert.deepEqual(order, ['nodes', 'services']);
+  }));
+
+test('TLS is spoken with the certificate that was given', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'portolan-tls-'));
+  const file = (name: string) => join(folder, name);
+  try {
+    const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
+    const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1'];
+    const files = ['-keyout', file('key'), '-out', file('cert')];
+    const { status } = spawnSync('openssl', ['req', '-x509', ...made, ...subject, ...files]);
+    assert.equal(status, 0, 'openssl makes a certificate');
+    const [key, cert] = [await readFile(file('key'), 'utf8'), await readFile(file('cert'), 'utf8')];
+    await withServer({ tls: { key, cert } }, async (server) => {
+      const body = await new Promise<string>((resolve, reject) => {
+        const read = (response: IncomingMessage) => response.setEncoding('utf8').on('data', resolve);
+        getTls(`${server.url}/version`, { ca: cert, agent: false }, read).on('error', reject);
+      });
+      assert.match(body, /portolan-lab/);
+    });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
 
 test('half a document is sent and the connection cut', () =>
   withServer({}, async (server) => {

@@ -105,6 +105,7 @@ function openStream(
   const { resource, query } = request;
   const held: string[] = [];
   const timers: NodeJS.Timeout[] = [];
+  let hasEnded = false; // changes go on, and may come while the last bytes are still on their way
   const wantsBookmarks = query.get('allowWatchBookmarks') === 'true' || query.get('allowWatchBookmarks') === '1';
 
   const stream: OpenStream = {
@@ -114,11 +115,13 @@ function openStream(
       stream.end();
     },
     send(text) {
+      if (hasEnded) return;
       if (faults.isStalled(resource.plural)) {
         held.push(text);
         return;
       }
       if (faults.take('cut-event', resource.plural, 'watch')) {
+        hasEnded = true;
         response.write(text.slice(0, text.length >> 1), () => response.destroy());
         return;
       }
@@ -134,7 +137,10 @@ function openStream(
       const text = renderBookmark(world.store.version, isInitialEnd, renderOptions(world, request));
       stream.send(renderEvent('BOOKMARK', text));
     },
-    end: () => response.end(),
+    end() {
+      hasEnded = true;
+      response.end();
+    },
     onClose: (callback) => response.on('close', callback),
   };
 
