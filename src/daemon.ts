@@ -8,6 +8,7 @@ import type { Node } from './api/objects.ts';
 import { isGateEnabled } from './config/feature-gates.ts';
 import type { Ready } from './config/options.ts';
 import { watchConfigFile } from './config/watch.ts';
+import { removeOtherModes } from './daemon/cleanup.ts';
 import { ClusterWatch } from './daemon/cluster-watch.ts';
 import { FamilyLoop } from './daemon/family-loop.ts';
 import { FatalError } from './daemon/fatal.ts';
@@ -120,6 +121,7 @@ export async function runAgent({ ready, log, initOnly, clock = systemClock }: Ag
       nodeIPs: settings.addresses.ips,
       allowsExternalIPs: isGateEnabled(ready.gates, 'AllowServiceExternalIPs'),
     };
+    const unsynced = new Set(families);
     for (const family of families) {
       const serviceHealth = new ServiceHealthServers({
         addresses: await runtimes.healthCheckAddresses(familyNodePorts(settings, family), family),
@@ -143,6 +145,10 @@ export async function runAgent({ ready, log, initOnly, clock = systemClock }: Ag
         deleteStaleFlows: (flows) => runtimes.deleteStaleFlows(flows),
         onQueued: (of) => observers.queued(of),
         onUpdated: (of) => observers.updated(of),
+        onFirstSync: () => {
+          unsynced.delete(family);
+          if (unsynced.size === 0) void removeOtherModes(configuration.mode, log);
+        },
         onReport: () => {
           observers.metrics.serviceChangesPending.set(0);
           observers.metrics.endpointChangesPending.set(0);
@@ -184,7 +190,7 @@ async function apiClient(
 function apiLog(log: Log): ApiLog {
   return {
     info: (message, values) => log.info(message, values),
-    error: (message, values) => log.error(values?.err ?? values?.error ?? '', message, values),
+    error: (message, { err, ...values } = {}) => log.error(err ?? '', message, values),
   };
 }
 

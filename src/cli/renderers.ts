@@ -1,7 +1,8 @@
 // How each mode is printed offline: the machine is assumed to be a current one.
 import type { NodeModel } from '../model/model.ts';
 import { iptablesMode } from '../modes/iptables/iptables.ts';
-import { iptablesFacts, type NodeSettings } from '../node/facts.ts';
+import { nftablesMode } from '../modes/nftables/nftables.ts';
+import { iptablesFacts, type NodeSettings, nftablesFacts } from '../node/facts.ts';
 
 export interface Rendered {
   readonly text: string;
@@ -24,5 +25,10 @@ export const RENDERERS: Readonly<Record<string, Renderer>> = {
       hostIps,
     };
     return { text: iptablesMode.print(iptablesMode.plan(model, iptablesFacts(settings, model.family, machine))) };
+  },
+  nftables: (model, settings, { hostIps }) => {
+    const hasCounters = settings.configuration.portolan.serviceMetrics;
+    const machine = { hasCounters, releasesChainsAtOnce: true, routesLocalnet: true, hostIps };
+    return { text: nftablesMode.print(nftablesMode.plan(model, nftablesFacts(settings, model.family, machine))) };
   },
 };

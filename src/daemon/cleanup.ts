@@ -1,32 +1,77 @@
-// Removes what any mode may have left on this host, and nothing else. Every part is tried, also after one that failed.
+// Removes what modes have left on this host, and nothing else. Every part is tried, also after one that failed.
 import { Iptables } from '../kernel/iptables.ts';
-import { FAMILIES } from '../lib/ip.ts';
+import { Nftables } from '../kernel/nftables.ts';
+import { FAMILIES, type Family } from '../lib/ip.ts';
 import { removeRules } from '../modes/iptables/cleanup.ts';
+import type { ModeName } from '../modes/mode.ts';
+import { TABLE_NAME } from '../modes/nftables/names.ts';
 import type { Log } from '../observe/log.ts';
 
-/** True if everything that was there could be removed. */
+interface Part {
+  readonly mode: ModeName;
+  readonly name: string;
+  readonly remove: () => Promise<void>;
+}
+
+/** `kube-proxy --cleanup`. True if everything that was there could be removed. */
 export async function cleanUp(log: Log): Promise<boolean> {
-  let worked = true;
-  for (const [part, remove] of parts()) {
-    try {
-      await remove();
-    } catch (error) {
-      worked = false;
-      log.error(error, 'Could not remove rules', { part });
-    }
-  }
+  const worked = await removeAll(parts(), log);
   if (!worked) log.error('encountered an error while tearing down rules', 'command failed');
   return worked;
 }
 
-function* parts(): Generator<readonly [string, () => Promise<void>]> {
-  for (const family of FAMILIES) {
-    for (const variant of ['nft', 'legacy'] as const) {
-      const iptables = new Iptables(family, variant);
-      yield [
-        iptables.name,
-        async () => ((await iptables.unusableBecause()) === undefined ? removeRules(iptables) : undefined),
-      ];
+/** After the first sync of a mode: what another one left would go on catching packets. Upstream's kube-proxy removes
+ *  nftables rules when it starts in another mode and iptables rules when it starts in nftables mode, and so do we, but only
+ *  when the new rules stand, so that no packet meets neither. */
+export async function removeOtherModes(mode: ModeName, log: Log): Promise<void> {
+  const isOld = ({ mode: of }: Part): boolean => (mode === 'nftables' ? of !== 'nftables' : of === 'nftables');
+  await removeAll(parts().filter(isOld), log);
+}
+
+async function removeAll(all: readonly Part[], log: Log): Promise<boolean> {
+  let worked = true;
+  for (const { name, remove } of all) {
+    try {
+      await remove();
+    } catch (error) {
+      worked = false;
+      log.error(error, 'Could not remove rules', { part: name });
     }
   }
+  return worked;
+}
+
+function parts(): readonly Part[] {
+  return [
+    ...FAMILIES.flatMap((family) =>
+      (['nft', 'legacy'] as const).map((variant) => iptablesPart(new Iptables(family, variant))),
+    ),
+    ...FAMILIES.map(nftablesPart),
+  ];
+}
+
+function iptablesPart(iptables: Iptables): Part {
+  return {
+    mode: 'iptables',
+    name: iptables.name,
+    remove: async () => {
+      if ((await iptables.unusableBecause()) === undefined) await removeRules(iptables);
+    },
+  };
+}
+
+function nftablesPart(family: Family): Part {
+  const table = { family, name: TABLE_NAME };
+  return {
+    mode: 'nftables',
+    name: `nftables table ${TABLE_NAME} (${family})`,
+    remove: async () => {
+      const nftables = new Nftables();
+      try {
+        if (await nftables.getTable(table)) await nftables.commit(table, [{ op: 'delete-table' }]);
+      } finally {
+        nftables.close();
+      }
+    },
+  };
 }

@@ -28,6 +28,7 @@ export interface FamilyLoopOptions {
   readonly onQueued: (family: Family) => void;
   readonly onUpdated: (family: Family) => void;
   readonly onReport: (report: SyncReport) => void;
+  readonly onFirstSync: (family: Family) => void;
 }
 
 const HOUR_MS = 3_600_000;
@@ -75,12 +76,24 @@ export class FamilyLoop {
     const { family, runtime, onUpdated, metrics, clock, log } = this.#options;
     onUpdated(family);
     metrics.lastQueuedTimestamp.of({ ip_family: family }).set(clock.wallNow() / 1000);
-    const watching = runtime.watch((what) => {
-      this.#drift++;
-      log.warning('Rules were changed by somebody else and are being restored', { ipFamily: family, what });
+    const restore = (): void => {
       runtime.distrust();
       this.requestSync();
-    }, signal);
+    };
+    const watching = runtime.watch(
+      {
+        changed: (what) => {
+          this.#drift++;
+          log.warning('Rules were changed by somebody else and are being restored', { ipFamily: family, what });
+          restore();
+        },
+        doubted: (why) => {
+          log.info('Comparing the rules with what they should be', { ipFamily: family, why }, 2);
+          restore();
+        },
+      },
+      signal,
+    );
     await Promise.all([this.#runner.loop(signal), watching]);
   }
 
@@ -120,6 +133,7 @@ export class FamilyLoop {
     const { family, runtime, clock, log, metrics, serviceHealth, onUpdated, onReport } = this.#options;
     const { model } = report;
     const owed = runtime.takeOwed();
+    if (!this.#hasSynced) this.#options.onFirstSync(family);
     this.#hasSynced = true;
     onUpdated(family);
     metrics.lastSyncTimestamp.of({ ip_family: family }).set(clock.wallNow() / 1000);
@@ -132,7 +146,7 @@ export class FamilyLoop {
         .of({ traffic_policy: policy, ip_family: family })
         .set(model.withoutLocalEndpoints[policy]);
     }
-    runtime.measure(metrics, report);
+    runtime.measure(metrics);
     onReport(report);
     log.info(
       'Synced',

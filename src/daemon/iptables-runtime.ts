@@ -1,6 +1,5 @@
 // iptables mode at work in one family.
 
-import { withoutRetired } from '../flows/targets.ts';
 import type { Iptables } from '../kernel/iptables.ts';
 import { readSysctlIfAny } from '../kernel/sysctl.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -13,9 +12,9 @@ import { iptablesMode } from '../modes/iptables/iptables.ts';
 import type { IptablesPlan } from '../modes/iptables/plan.ts';
 import { familyNodePorts, iptablesFacts, type NodeSettings } from '../node/facts.ts';
 import type { Log } from '../observe/log.ts';
-import { type FamilyState, NOTHING_OWED, sync } from '../pipeline.ts';
+import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
 import type { Tracker } from '../track/tracker.ts';
-import type { ModeRuntime } from './runtime.ts';
+import { commonRuntime, type ModeRuntime } from './runtime.ts';
 
 export interface IptablesRuntimeOptions {
   readonly family: Family;
@@ -62,34 +61,19 @@ export function iptablesRuntime(options: IptablesRuntimeOptions): ModeRuntime {
   };
 
   return {
-    name: 'iptables',
-    sync: async () => {
-      const report = await sync(state);
-      lastChange = report.change;
-      return report;
-    },
-    model: () => state.model,
-    takeOwed: () => {
-      const { owed } = state;
-      state.owed = NOTHING_OWED;
-      return owed;
-    },
-    flowsCleaned: () => {
-      if (state.flows) state.flows = withoutRetired(state.flows);
-    },
-    distrust: () => {
-      state.held = undefined;
-    },
+    ...commonRuntime(state, ({ change }) => {
+      lastChange = change;
+    }),
     get checksHourly() {
       return state.plan?.isLargeCluster !== true;
     },
-    watch: (onForeignChange, signal) =>
+    watch: (listener, signal) =>
       watchCanary(
         {
           iptables,
           clock,
           intervalMs: options.syncPeriodMs,
-          onFlushed: () => onForeignChange('the tables were flushed'),
+          onFlushed: () => listener.changed('the tables were flushed'),
           onInconsistent: () => log.warning('Inconsistent iptables state detected', { ipFamily: family }),
           onError: (error) =>
             log.error(error, 'Could not check whether the iptables rules still stand', { ipFamily: family }),

@@ -4,8 +4,10 @@ import { staleFlowTest } from '../flows/stale.ts';
 import type { FlowTargets } from '../flows/targets.ts';
 import { Addresses } from '../kernel/addresses.ts';
 import { Conntrack } from '../kernel/conntrack.ts';
+import { kernelVersion } from '../kernel/host.ts';
 import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
 import { Nfacct } from '../kernel/nfacct.ts';
+import { Nftables } from '../kernel/nftables.ts';
 import type { Clock } from '../lib/clock.ts';
 import { inMilliseconds } from '../lib/duration.ts';
 import type { Family } from '../lib/ip.ts';
@@ -14,7 +16,9 @@ import { type NodePortNetworks, nodePortIps } from '../node/addresses.ts';
 import type { NodeSettings } from '../node/facts.ts';
 import type { Log } from '../observe/log.ts';
 import type { Tracker } from '../track/tracker.ts';
+import { FatalError } from './fatal.ts';
 import { iptablesRuntime } from './iptables-runtime.ts';
+import { nftablesRuntime } from './nftables-runtime.ts';
 import type { ModeRuntime } from './runtime.ts';
 
 export interface RuntimeContext {
@@ -27,6 +31,7 @@ export interface RuntimeContext {
 
 export class Runtimes {
   readonly iptables: Readonly<Record<Family, Iptables>>;
+  readonly nftables = new Nftables();
   readonly #context: RuntimeContext;
   readonly #addresses = new Addresses();
   readonly #conntrack = new Conntrack();
@@ -41,18 +46,22 @@ export class Runtimes {
 
   create(family: Family, settings: NodeSettings, identity: NodeIdentity): ModeRuntime {
     const { configuration, tracker, clock, log } = this.#context;
-    return iptablesRuntime({
-      family,
-      iptables: this.iptables[family],
-      tracker,
-      identity,
-      settings,
-      syncPeriodMs: inMilliseconds(configuration.syncPeriod),
-      clock,
-      log,
-      ensureCounter: (name) => this.#ensureCounter(name),
-      hostIps: () => this.#addresses.list(family),
-    });
+    const common = { family, tracker, identity, settings, hostIps: () => this.#addresses.list(family) };
+    switch (configuration.mode) {
+      case 'iptables':
+        return iptablesRuntime({
+          ...common,
+          iptables: this.iptables[family],
+          syncPeriodMs: inMilliseconds(configuration.syncPeriod),
+          clock,
+          log,
+          ensureCounter: (name) => this.#ensureCounter(name),
+        });
+      case 'nftables':
+        return nftablesRuntime({ ...common, nftables: this.nftables, kernelVersion: kernelVersion() });
+      default:
+        throw new FatalError(`mode ${configuration.mode} cannot be run yet`);
+    }
   }
 
   /** Packets counted by an nfacct object. */

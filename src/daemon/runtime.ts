@@ -1,9 +1,9 @@
 // A mode at work in one family: its pure half joined with the drivers, behind one interface for all modes.
-
+import { withoutRetired } from '../flows/targets.ts';
 import type { NodeModel } from '../model/model.ts';
 import type { ModeName } from '../modes/mode.ts';
 import type { ProxyMetrics } from '../observe/proxy-metrics.ts';
-import type { Owed, SyncReport } from '../pipeline.ts';
+import { type FamilyState, NOTHING_OWED, type Owed, type SyncReport, sync } from '../pipeline.ts';
 
 export interface ModeRuntime {
   readonly name: ModeName;
@@ -19,8 +19,42 @@ export interface ModeRuntime {
   /** True if an hourly look at the kernel is affordable. */
   readonly checksHourly: boolean;
   /** Watches the kernel for foreign hands until the signal is aborted. */
-  watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void>;
+  watch(listener: ForeignHands, signal: AbortSignal): Promise<void>;
   /** Sets the metrics that only this mode has. */
-  measure(metrics: ProxyMetrics, report: SyncReport): void;
+  measure(metrics: ProxyMetrics): void;
   countFailure(metrics: ProxyMetrics, wasFull: boolean): void;
+}
+
+export interface ForeignHands {
+  /** Somebody else changed our rules: they are to be restored. */
+  changed(what: string): void;
+  /** It is not known whether somebody did: the next sync has to look. */
+  doubted(why: string): void;
+}
+
+/** What all modes do alike. */
+export function commonRuntime<Facts, Plan, Held, Change, Drivers>(
+  state: FamilyState<Facts, Plan, Held, Change, Drivers>,
+  onReport: (report: SyncReport<Plan, Change>) => void,
+): Pick<ModeRuntime, 'name' | 'sync' | 'model' | 'takeOwed' | 'flowsCleaned' | 'distrust'> {
+  return {
+    name: state.mode.name,
+    sync: async () => {
+      const report = await sync(state);
+      onReport(report);
+      return report;
+    },
+    model: () => state.model,
+    takeOwed: () => {
+      const { owed } = state;
+      state.owed = NOTHING_OWED;
+      return owed;
+    },
+    flowsCleaned: () => {
+      if (state.flows) state.flows = withoutRetired(state.flows);
+    },
+    distrust: () => {
+      state.held = undefined;
+    },
+  };
 }

@@ -1,7 +1,8 @@
 // In: the configuration, who this node is, and what was probed of the machine.  Out: the facts a mode plans with.
 import type { ProxyConfiguration } from '../config/configuration.ts';
-import type { Family } from '../lib/ip.ts';
+import { cidrAddress, type Family, isLoopback } from '../lib/ip.ts';
 import type { IptablesFacts } from '../modes/iptables/facts.ts';
+import type { NftablesFacts } from '../modes/nftables/facts.ts';
 import { type NodeAddresses, type NodePortNetworks, nodePortIps, nodePortNetworks } from './addresses.ts';
 import { localDetector } from './local-detector.ts';
 
@@ -37,6 +38,37 @@ export function iptablesFacts(settings: NodeSettings, family: Family, machine: I
     conntrackIsLiberal: machine.conntrackIsLiberal,
     counters: machine.counters,
   };
+}
+
+/** What was probed of the machine for nftables mode. */
+export interface NftablesMachine {
+  readonly hasCounters: boolean;
+  readonly releasesChainsAtOnce: boolean;
+  /** net.ipv4.conf.all.route_localnet is set. */
+  readonly routesLocalnet: boolean;
+  readonly hostIps: readonly string[];
+}
+
+export function nftablesFacts(settings: NodeSettings, family: Family, machine: NftablesMachine): NftablesFacts {
+  const { configuration } = settings;
+  const networks = familyNodePorts(settings, family);
+  return {
+    family,
+    masqueradeMark: 2 ** configuration.nftables.masqueradeBit,
+    masqueradeAll: configuration.masqueradeAll,
+    nodePortAddresses: networks.matchAll
+      ? { kind: 'all' }
+      : { kind: 'some', ips: nodePortIps(networks, machine.hostIps) },
+    localhostNodePorts: namesLoopback(networks) && machine.routesLocalnet,
+    detector: familyDetector(settings, family),
+    hasCounters: machine.hasCounters,
+    releasesChainsAtOnce: machine.releasesChainsAtOnce,
+  };
+}
+
+/** Asked for in so many words: in this mode a network that holds every address is no wish for the loopback's. */
+function namesLoopback({ cidrs, matchAll }: NodePortNetworks): boolean {
+  return !matchAll && cidrs.some((cidr) => isLoopback(cidrAddress(cidr)));
 }
 
 /** Node ports on 127.0.0.1 need route_localnet, so they are only taken where the addresses cover it. */

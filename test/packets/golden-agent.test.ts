@@ -19,7 +19,7 @@ import {
   recordedRules,
 } from '../support/golden.ts';
 
-const MODES = ['iptables'] as const;
+const MODES = ['iptables', 'nftables'] as const;
 type ModeUnderTest = (typeof MODES)[number];
 
 for (const mode of MODES) {
@@ -68,23 +68,29 @@ async function play(
       server.apply(replacement(manifest));
       applied.set(`${manifest.kind} ${manifest.metadata.namespace}/${manifest.metadata.name}`, manifest);
     }
-    for (const [family, program] of [['IPv4', 'iptables-save'] as const, ['IPv6', 'ip6tables-save'] as const]) {
-      const wanted = normalisedRules(recordedRules(golden, i, family));
-      let held = '';
-      const isThere = async (): Promise<boolean> => {
-        held = normalisedRules((await network.exec('n1', [program])).stdout);
-        return held === wanted;
-      };
-      await until(isThere, 10_000, () => {
-        assert.equal(held, wanted, agent.log.slice(-2000));
-        return 'the rules never came';
-      });
-    }
+    if (mode === 'iptables') await rulesOf(network, agent, golden, i);
+    else await agent.settled();
     await delay((step.wait ?? 0) * 1000);
     const byClient = Map.groupBy(step.probes ?? [], ({ from }) => from);
     await Promise.all([...byClient.values()].map((probes) => probeInTurn(network, probes, mode)));
   }
   for (const manifest of applied.values()) remove(server, manifest);
+}
+
+/** Resolves when the kernel holds what was recorded of upstream. */
+async function rulesOf(network: Network, agent: TestAgent, golden: GoldenCase, step: number): Promise<void> {
+  for (const [family, program] of [['IPv4', 'iptables-save'] as const, ['IPv6', 'ip6tables-save'] as const]) {
+    const wanted = normalisedRules(recordedRules(golden, step, family));
+    let held = '';
+    const isThere = async (): Promise<boolean> => {
+      held = normalisedRules((await network.exec('n1', [program])).stdout);
+      return held === wanted;
+    };
+    await until(isThere, 10_000, () => {
+      assert.equal(held, wanted, agent.log.slice(-2000));
+      return 'the rules never came';
+    });
+  }
 }
 
 async function probeInTurn(network: Network, probes: readonly GoldenProbe[], mode: ModeUnderTest): Promise<void> {

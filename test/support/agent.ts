@@ -66,6 +66,15 @@ export class TestAgent {
     );
   }
 
+  /** Resolves when the agent has synced at least once and has then had nothing to say for a while. */
+  async settled(quietMs = 400): Promise<void> {
+    await this.said(/"Synced" ipFamily="IPv6"/);
+    for (let before = -1; before !== this.#log.length; ) {
+      before = this.#log.length;
+      await new Promise((resolve) => setTimeout(resolve, quietMs));
+    }
+  }
+
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     await this.process.kill(signal);
     const { status } = await this.process.exited;

@@ -1,0 +1,68 @@
+// nftables mode at work in one family.
+import { once } from 'node:events';
+import type { Nftables } from '../kernel/nftables.ts';
+import type { NftEvent } from '../kernel/nftables-objects.ts';
+import { readSysctlIfAny } from '../kernel/sysctl.ts';
+import type { Family } from '../lib/ip.ts';
+import { isAtLeast } from '../lib/version.ts';
+import type { NodeIdentity } from '../model/resolve.ts';
+import { NftablesDriver } from '../modes/nftables/apply.ts';
+import type { KernelState, NftablesChange } from '../modes/nftables/diff.ts';
+import type { NftablesFacts } from '../modes/nftables/facts.ts';
+import { nftablesMode } from '../modes/nftables/nftables.ts';
+import type { NftablesPlan } from '../modes/nftables/plan.ts';
+import { familyNodePorts, type NodeSettings, nftablesFacts } from '../node/facts.ts';
+import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
+import type { Tracker } from '../track/tracker.ts';
+import { commonRuntime, type ModeRuntime } from './runtime.ts';
+
+export interface NftablesRuntimeOptions {
+  readonly family: Family;
+  readonly nftables: Nftables;
+  readonly tracker: Tracker;
+  readonly identity: NodeIdentity;
+  readonly settings: NodeSettings;
+  /** `6.1.0-13-amd64` */
+  readonly kernelVersion: string;
+  /** Addresses of all interfaces of this host. */
+  readonly hostIps: () => Promise<readonly string[]>;
+}
+
+export function nftablesRuntime(options: NftablesRuntimeOptions): ModeRuntime {
+  const { family, settings, kernelVersion } = options;
+  const hasCounters = settings.configuration.portolan.serviceMetrics && isAtLeast(kernelVersion, '5.7');
+  const driver = new NftablesDriver(options.nftables, family, hasCounters);
+  const probe = async (): Promise<NftablesFacts> =>
+    nftablesFacts(settings, family, {
+      hasCounters,
+      releasesChainsAtOnce: isAtLeast(kernelVersion, '6.2'),
+      routesLocalnet: readSysctlIfAny('net/ipv4/conf/all/route_localnet') === '1',
+      hostIps: familyNodePorts(settings, family).matchAll ? [] : await options.hostIps(),
+    });
+  const state: FamilyState<NftablesFacts, NftablesPlan, KernelState, NftablesChange, NftablesDriver> = {
+    family,
+    tracker: options.tracker,
+    identity: options.identity,
+    mode: nftablesMode,
+    drivers: driver,
+    probe,
+    held: undefined,
+    owed: NOTHING_OWED,
+  };
+  return {
+    ...commonRuntime(state, () => {}),
+    checksHourly: true,
+    watch: async (listener, signal) => {
+      const subscription = driver.watch((event: NftEvent) => {
+        if (event.kind === 'overrun') listener.doubted('the kernel had more to report than could be read');
+        // Until the first sync the table is not ours to defend, and one that is being mended need not be reported again.
+        else if (state.held !== undefined)
+          listener.changed(`${event.isRemoval ? 'removed' : 'added or changed'}: ${event.object}`);
+      });
+      await once(signal, 'abort');
+      subscription.close();
+    },
+    measure: () => {},
+    countFailure: (metrics) => metrics.nftablesSyncFailures.of({ ip_family: family }).increment(),
+  };
+}
