@@ -13,6 +13,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     about: 'print the rules a node would hold, from files, without touching anything',
     load: () => import('./render.ts'),
   },
+  trace: { about: 'show what becomes of a packet, rule by rule, and why', load: () => import('./trace.ts') },
 };
 
 export async function main(program: string, args: readonly string[]): Promise<number> {

@@ -10,6 +10,7 @@ export class AddressBook {
   readonly ports: readonly ServicePort[];
   readonly #frontends = new Map<string, FrontendOf>();
   readonly #backends = new Map<string, Backend>();
+  readonly #backendIps = new Set<string>();
 
   constructor(model: NodeModel) {
     this.ports = [...model.services.values()].flatMap(({ ports }) => ports);
@@ -18,7 +19,10 @@ export class AddressBook {
         const ip = frontend.kind === 'node-port' ? '' : frontend.ip;
         this.#frontends.set(key(ip, port.protocol, frontend.port), { port, frontend });
       }
-      for (const backend of port.backends.reachable) this.#backends.set(backend.address, backend);
+      for (const backend of port.backends.reachable) {
+        this.#backends.set(backend.address, backend);
+        this.#backendIps.add(backend.ip);
+      }
     }
   }
 
@@ -29,6 +33,10 @@ export class AddressBook {
 
   backend(address: string): Backend | undefined {
     return this.#backends.get(address);
+  }
+
+  hasBackendIp(ip: string): boolean {
+    return this.#backendIps.has(ip);
   }
 }
 

@@ -1,0 +1,60 @@
+// For each mode: its rules as the walker takes them, planned or from the kernel, and who can say where they come from.
+import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
+import type { Family } from '../lib/ip.ts';
+import type { NodeModel } from '../model/model.ts';
+import { INVALID_DROPPED_COUNTER, type IptablesFacts, LOCALHOST_NODE_PORTS_COUNTER } from '../modes/iptables/facts.ts';
+import { iptablesMode } from '../modes/iptables/iptables.ts';
+import { iptablesFacts } from '../node/facts.ts';
+import { IptablesOrigins } from '../observe/trace/iptables-origins.ts';
+import { parseIptablesSave } from '../observe/trace/iptables-save.ts';
+import type { Origins } from '../observe/trace/origin.ts';
+import { mergeRulesets, type Ruleset } from '../observe/trace/ruleset.ts';
+import type { NodeView } from './node-view.ts';
+
+export interface TraceMode {
+  readonly facts: (view: NodeView, hostIps: readonly string[], kernelText: string | undefined) => IptablesFacts;
+  readonly planned: (model: NodeModel, facts: IptablesFacts) => Ruleset;
+  readonly origins: (model: NodeModel) => Origins;
+}
+
+export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
+  iptables: {
+    facts: (view, hostIps, kernelText) =>
+      iptablesFacts(view.settings, view.model.family, {
+        hasRandomFully: true,
+        conntrackIsLiberal: view.settings.configuration.conntrack.tcpBeLiberal,
+        // They only count; whether they are there is told by the rules themselves.
+        counters: {
+          invalidDropped: kernelText?.includes(INVALID_DROPPED_COUNTER) ?? false,
+          localhostNodePorts: kernelText?.includes(LOCALHOST_NODE_PORTS_COUNTER) ?? false,
+        },
+        hostIps,
+      }),
+    planned: (model, facts) => parseIptablesSave(iptablesMode.print(iptablesMode.plan(model, facts)), model.family),
+    origins: (model) => new IptablesOrigins(model),
+  },
+};
+
+/** What `iptables-save` of each variant prints on this host; the one that is not installed or holds nothing is left out. */
+export async function savedTables(family: Family): Promise<readonly { variant: IptablesVariant; text: string }[]> {
+  const auto = await new Iptables(family).save();
+  const saved: { variant: IptablesVariant; text: string }[] = [{ variant: 'auto', text: auto }];
+  const { backend } = await new Iptables(family).version();
+  const other: IptablesVariant = backend === 'legacy' ? 'nft' : 'legacy';
+  try {
+    const text = await new Iptables(family, other).save();
+    if (/^-A /m.test(text)) saved.push({ variant: other, text });
+  } catch {
+    // Not installed, so nobody could have loaded rules with it.
+  }
+  return saved;
+}
+
+export function rulesetOf(family: Family, saved: readonly { variant: IptablesVariant; text: string }[]): Ruleset {
+  return mergeRulesets(
+    family,
+    saved.map(({ variant, text }) =>
+      parseIptablesSave(text, family, variant === 'legacy' ? 'iptables-legacy' : 'iptables'),
+    ),
+  );
+}

@@ -1,0 +1,139 @@
+// In: the options that trace, explain, verify, diff and doctor share.  Out: the cluster, the node, its rules and its addresses.
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { ProxyConfiguration } from '../config/configuration.ts';
+import { Addresses } from '../kernel/addresses.ts';
+import type { Family } from '../lib/ip.ts';
+import type { IptablesFacts } from '../modes/iptables/facts.ts';
+import { AddressBook } from '../observe/trace/frontends.ts';
+import { parseIptablesSave } from '../observe/trace/iptables-save.ts';
+import type { Origins } from '../observe/trace/origin.ts';
+import type { Surroundings } from '../observe/trace/packet.ts';
+import type { Ruleset } from '../observe/trace/ruleset.ts';
+import { clusterOf, type OfflineCluster, readCluster } from './manifests.ts';
+import { type NodeView, nodeView, readConfiguration, warnOfProblems } from './node-view.ts';
+import { rulesetOf, savedTables, TRACE_MODES } from './trace-modes.ts';
+import { clusterFromApi } from './trace-objects.ts';
+import { UsageError } from './usage-error.ts';
+
+export const SITUATION_OPTIONS = {
+  filename: { type: 'string', short: 'f', multiple: true },
+  kubeconfig: { type: 'string' },
+  node: { type: 'string' },
+  config: { type: 'string' },
+  'cluster-cidr': { type: 'string' },
+  rules: { type: 'string' },
+  live: { type: 'boolean', default: false },
+  output: { type: 'string', short: 'o', default: 'text' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
+export const SITUATION_HELP = `  -f, --filename PATH    Services, EndpointSlices, Nodes (and Pods), in YAML or JSON; - reads standard input
+      --kubeconfig FILE  take them from the API server instead
+      --node NAME        whose rules (default: as configured, else the only Node, else this host)
+      --config FILE      the proxy's KubeProxyConfiguration
+      --cluster-cidr C   pod networks, as in the configuration's clusterCIDR
+      --live             use the rules that this host's kernel holds (the default without objects)
+      --rules FILE       use the rules in this text of iptables-save
+  -o, --output FORMAT    text or json`;
+
+export interface SituationOptions {
+  readonly filename?: readonly string[] | undefined;
+  readonly kubeconfig?: string | undefined;
+  readonly node?: string | undefined;
+  readonly config?: string | undefined;
+  readonly 'cluster-cidr'?: string | undefined;
+  readonly rules?: string | undefined;
+  readonly live: boolean;
+}
+
+export interface Situation {
+  readonly cluster: OfflineCluster;
+  readonly configuration: ProxyConfiguration;
+  readonly nodeName: string;
+  inFamily(family: Family): Promise<FamilySituation>;
+}
+
+export interface FamilySituation {
+  readonly view: NodeView;
+  readonly facts: IptablesFacts;
+  readonly planned: Ruleset;
+  /** From the kernel or a file; undefined if neither was asked for. */
+  readonly held: Ruleset | undefined;
+  /** `planned`, `in the kernel`, `in FILE`: of those that count, which are the held ones where there are any. */
+  readonly source: string;
+  readonly origins: Origins;
+  readonly book: AddressBook;
+  readonly host: Surroundings;
+}
+
+export async function situationOf(options: SituationOptions): Promise<Situation> {
+  const configuration = readConfiguration({
+    config: options.config,
+    mode: undefined,
+    clusterCIDR: options['cluster-cidr'],
+  });
+  const named = options.node ?? (configuration.hostnameOverride || undefined);
+  const cluster = await readObjects(options, named);
+  const isLive = options.live || (options.rules === undefined && !hasObjects(options));
+  const nodeName =
+    named ?? (cluster.nodes.length === 1 ? cluster.nodes[0]!.name : isLive ? hostname().toLowerCase() : undefined);
+  if (hasObjects(options)) warnOfProblems(cluster, nodeName);
+  const mode = TRACE_MODES[configuration.mode];
+  if (!mode)
+    throw new UsageError(`mode ${configuration.mode}: this command knows ${Object.keys(TRACE_MODES).join(', ')}`);
+
+  const inFamily = async (family: Family): Promise<FamilySituation> => {
+    const view = nodeView(cluster, nodeName, configuration, family);
+    const saved = isLive ? await savedTables(family) : undefined;
+    const text =
+      saved?.map((one) => one.text).join('') ?? (options.rules === undefined ? undefined : readRules(options.rules));
+    const held = saved ? rulesetOf(family, saved) : text === undefined ? undefined : parseIptablesSave(text, family);
+    const hostIps = isLive ? await ownAddresses(family) : (view.node?.ips ?? []);
+    const facts = mode.facts(view, hostIps, text);
+    return {
+      view,
+      facts,
+      planned: mode.planned(view.model, facts),
+      held,
+      source: isLive ? 'in the kernel' : held ? `in ${options.rules}` : 'as planned',
+      origins: mode.origins(view.model),
+      book: new AddressBook(view.model),
+      host: hostOf(view, hostIps, family),
+    };
+  };
+  return { cluster, configuration, nodeName: nodeName ?? '', inFamily };
+}
+
+function hasObjects({ filename, kubeconfig }: SituationOptions): boolean {
+  return filename !== undefined || kubeconfig !== undefined;
+}
+
+async function readObjects(options: SituationOptions, nodeName: string | undefined): Promise<OfflineCluster> {
+  if (options.filename) return readCluster(options.filename, nodeName);
+  if (options.kubeconfig !== undefined) return clusterFromApi(options.kubeconfig, nodeName);
+  return clusterOf([], nodeName);
+}
+
+function hostOf({ settings }: NodeView, hostIps: readonly string[], family: Family): Surroundings {
+  const address = settings.addresses.ips[family];
+  const own = new Set([...hostIps, address]);
+  return { isOwnAddress: (ip) => own.has(ip), address };
+}
+
+async function ownAddresses(family: Family): Promise<readonly string[]> {
+  const addresses = new Addresses();
+  try {
+    return await addresses.list(family);
+  } finally {
+    addresses.close();
+  }
+}
+
+function readRules(path: string): string {
+  try {
+    return readFileSync(path === '-' ? 0 : path, 'utf8');
+  } catch (error) {
+    throw new UsageError(`--rules: ${(error as Error).message}`);
+  }
+}
