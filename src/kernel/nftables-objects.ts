@@ -16,8 +16,14 @@ export type NftHook = 'prerouting' | 'input' | 'forward' | 'output' | 'postrouti
 export interface NftChain {
   readonly name: string;
   /** Present in base chains, the ones packets enter by. */
-  readonly base?: { readonly type: 'filter' | 'nat'; readonly hook: NftHook; readonly priority: number };
+  readonly base?: NftBase;
   readonly comment?: string;
+}
+
+export interface NftBase {
+  readonly type: 'filter' | 'nat';
+  readonly hook: NftHook;
+  readonly priority: number;
 }
 
 /** The types of set keys and values, with nft's names. */
@@ -65,18 +71,18 @@ export interface NftHeldElement extends NftElement {
   readonly bytes?: bigint;
 }
 
-/** A set as the kernel has it. Its types are numbers there: `keyType` compares with `typeId(set.key)`. */
+/** A set as the kernel has it. Types and flags are numbers there: `describesSet` compares them with ours. */
 export interface NftHeldSet {
   readonly name: string;
   readonly flags: number;
   readonly keyType: number;
+  /** 0 in sets that are no maps. */
+  readonly valueType: number;
+  readonly hasCounters: boolean;
   readonly comment: string | undefined;
 }
 
-export interface NftHeldChain {
-  readonly name: string;
-  readonly isBase: boolean;
-}
+export type NftHeldChain = Pick<NftChain, 'name' | 'base'>;
 
 export interface NftHeldTable extends NftTable {
   readonly comment: string | undefined;

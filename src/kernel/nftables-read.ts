@@ -5,6 +5,7 @@ import type { Message } from './netlink/message.ts';
 import { NFGENMSG_LENGTH, NFPROTO, SUBSYSTEM } from './netlink/netfilter.ts';
 import { VERDICT_CODES } from './nftables-expressions.ts';
 import type {
+  NftBase,
   NftEvent,
   NftHeldChain,
   NftHeldElement,
@@ -14,9 +15,9 @@ import type {
   NftSet,
   NftTable,
 } from './nftables-objects.ts';
-import { MESSAGE } from './nftables-steps.ts';
+import { HOOK_NAMES, MESSAGE, setFlags, valueTypeId } from './nftables-steps.ts';
 import { readComment, readSetComment } from './nftables-userdata.ts';
-import { decodeValue, valueTypes } from './nftables-values.ts';
+import { decodeValue, typeId, valueTypes } from './nftables-values.ts';
 
 const VERDICT_NAMES = new Map(Object.entries(VERDICT_CODES).map(([name, code]) => [code >>> 0, name]));
 
@@ -27,7 +28,22 @@ export function readTable(message: Message, table: NftTable): NftHeldTable | und
 
 export function readChain(message: Message, table: NftTable): NftHeldChain | undefined {
   const attributes = ours(message, table);
-  return attributes && { name: textOf(attributes.get(3)!), isBase: attributes.has(4) };
+  if (!attributes) return undefined;
+  const base = readBase(attributes);
+  return { name: textOf(attributes.get(3)!), ...(base && { base }) };
+}
+
+function readBase(attributes: Attributes): NftBase | undefined {
+  const hook = nested(attributes, 4);
+  const number = hook?.get(1);
+  const priority = hook?.get(2);
+  const type = attributes.get(7);
+  if (!number || !priority || !type) return undefined;
+  return {
+    type: textOf(type) as NftBase['type'],
+    hook: HOOK_NAMES[u32(number)] ?? 'prerouting',
+    priority: u32(priority) | 0, // signed
+  };
 }
 
 export function readRule(message: Message, table: NftTable): NftHeldRule | undefined {
@@ -48,8 +64,22 @@ export function readSet(message: Message, table: NftTable): NftHeldSet | undefin
     name: textOf(attributes.get(2)!),
     flags: u32(attributes.get(3) ?? new Uint8Array(4)),
     keyType: u32(attributes.get(4) ?? new Uint8Array(4)),
+    valueType: u32(attributes.get(6) ?? new Uint8Array(4)),
+    hasCounters: attributes.has(17),
     comment: readSetComment(attributes.get(13)),
   };
+}
+
+/** Whether a set of the kernel is what adding ours would make. */
+export function describesSet(held: NftHeldSet, set: NftSet): boolean {
+  return (
+    held.name === set.name &&
+    held.flags === setFlags(set) &&
+    held.keyType === typeId(set.key) &&
+    held.valueType === valueTypeId(set) &&
+    held.hasCounters === (set.hasCounters ?? false) &&
+    held.comment === set.comment
+  );
 }
 
 /** The elements in one message; in sets with intervals, still one for each end. */

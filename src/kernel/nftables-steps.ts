@@ -9,6 +9,7 @@ import type {
   NftChain,
   NftElement,
   NftExpression,
+  NftHook,
   NftOperation,
   NftRule,
   NftSet,
@@ -38,7 +39,8 @@ export const MESSAGE = {
   getGeneration: 16,
 } as const;
 
-const HOOK_NUMBER = { prerouting: 0, input: 1, forward: 2, output: 3, postrouting: 4 } as const;
+/** By their numbers. */
+export const HOOK_NAMES: readonly NftHook[] = ['prerouting', 'input', 'forward', 'output', 'postrouting'];
 
 export const NFT_SET_ANONYMOUS = 1;
 const NFT_SET_CONSTANT = 2;
@@ -226,7 +228,7 @@ function writeChain(writer: MessageWriter, table: string, { name, base, comment 
   if (base) {
     writer.text(7, base.type);
     writer.begin(4);
-    writer.u32(1, HOOK_NUMBER[base.hook]);
+    writer.u32(1, HOOK_NAMES.indexOf(base.hook));
     writer.u32(2, base.priority);
     writer.end();
   }
@@ -240,7 +242,7 @@ function writeSet(writer: MessageWriter, table: string, set: NftSet, id: number)
   writer.u32(4, typeId(set.key));
   writer.u32(5, typeLength(set.key));
   if (set.value) {
-    writer.u32(6, set.value === 'verdict' ? NFT_DATA_VERDICT : typeId(set.value));
+    writer.u32(6, valueTypeId(set));
     writer.u32(7, set.value === 'verdict' ? 0 : typeLength(set.value));
   }
   writer.u32(10, id);
@@ -256,7 +258,13 @@ function writeSet(writer: MessageWriter, table: string, set: NftSet, id: number)
   }
 }
 
-function setFlags(set: NftSet): number {
+/** 0 for what is no map. */
+export function valueTypeId({ value }: NftSet): number {
+  if (value === undefined) return 0;
+  return value === 'verdict' ? NFT_DATA_VERDICT : typeId(value);
+}
+
+export function setFlags(set: NftSet): number {
   return (
     (set.isInterval ? NFT_SET_INTERVAL : 0) |
     (set.value ? NFT_SET_MAP : 0) |

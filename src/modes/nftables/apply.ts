@@ -1,14 +1,15 @@
 // The effects of nftables mode: reading the table, sending a change as one transaction, and watching for foreign hands.
 import { isNotFound, KernelError } from '../../kernel/error.ts';
+import type { Subscription } from '../../kernel/netlink/subscription.ts';
 import type { Nftables } from '../../kernel/nftables.ts';
-import type { NftEvent, NftSet, NftTable } from '../../kernel/nftables-objects.ts';
-import { typeId } from '../../kernel/nftables-values.ts';
+import type { NftEvent, NftHeldSet, NftSet, NftTable } from '../../kernel/nftables-objects.ts';
+import { describesSet } from '../../kernel/nftables-read.ts';
 import type { Family } from '../../lib/ip.ts';
 import type { AffinityPlan } from './affinity.ts';
 import { type KernelState, type NftablesChange, operationsOf } from './diff.ts';
-import { TABLE_NAME, tableComment } from './names.ts';
+import { AFFINITY_PREFIX, TABLE_NAME, tableComment } from './names.ts';
 import type { Row } from './rules.ts';
-import { fixedSets } from './sets.ts';
+import { affinityMap, fixedSets } from './sets.ts';
 
 /** One family's table in the kernel. */
 export class NftablesDriver {
@@ -24,7 +25,8 @@ export class NftablesDriver {
     this.hasCounters = hasCounters;
   }
 
-  watch(listener: (event: NftEvent) => void): { close(): void } {
+  /** Reports what others do to the table. */
+  watch(listener: (event: NftEvent) => void): Subscription {
     return this.nftables.watch(this.table, listener);
   }
 }
@@ -35,17 +37,18 @@ export async function read(driver: NftablesDriver): Promise<KernelState> {
     const held = await nftables.getTable(table);
     if (driver.isBeyondRepair || held?.comment !== tableComment(hasCounters)) return NOT_OURS;
     const chains = await nftables.listChains(table);
-    const heldSets = new Map((await nftables.listSets(table)).map((set) => [set.name, set]));
-    const known = fixedSets({ family: table.family, hasCounters, hasNodePortIps: true });
-    const sets = known.filter(({ name }) => heldSets.has(name));
-    if (sets.some((set) => heldSets.get(set.name)!.keyType !== typeId(set.key))) return NOT_OURS;
+    const sets = await nftables.listSets(table);
+    if (!sets.every((set) => isAsWeMakeThem(driver, set))) return NOT_OURS;
+    const names = new Set(sets.map(({ name }) => name));
     const rows: Row[] = [];
-    for (const set of sets) for (const row of await readRows(driver, set)) rows.push(row);
+    for (const set of ourSets(driver)) {
+      if (names.has(set.name)) for (const row of await readRows(driver, set)) rows.push(row);
+    }
     return {
       kind: 'read',
       isOurs: true,
-      chains: new Set(chains.map(({ name }) => name)),
-      sets: new Set(heldSets.keys()),
+      chains: new Map(chains.map(({ name, base }) => [name, base])),
+      sets: names,
       rows,
     };
   } catch (error) {
@@ -54,7 +57,20 @@ export async function read(driver: NftablesDriver): Promise<KernelState> {
   }
 }
 
-const NOT_OURS: KernelState = { kind: 'read', isOurs: false, chains: new Set(), sets: new Set(), rows: [] };
+const NOT_OURS: KernelState = { kind: 'read', isOurs: false, chains: new Map(), sets: new Set(), rows: [] };
+
+function ourSets({ table: { family }, hasCounters }: NftablesDriver): NftSet[] {
+  return fixedSets({ family, hasCounters, hasNodePortIps: true });
+}
+
+/** A set that has one of our names must be what we would make; others' sets can be taken away. */
+function isAsWeMakeThem(driver: NftablesDriver, held: NftHeldSet): boolean {
+  const isAffinity = held.name.startsWith(AFFINITY_PREFIX);
+  const set = isAffinity
+    ? affinityMap(driver.table.family, held.name)
+    : ourSets(driver).find(({ name }) => name === held.name);
+  return !set || describesSet(held, set);
+}
 
 async function readRows({ nftables, table }: NftablesDriver, set: NftSet): Promise<Row[]> {
   const elements = await nftables.listElements(table, set);

@@ -2,7 +2,7 @@
 // in which nothing is referred to before it exists or after it went.
 // After the plan before, that is what changed with its services; after a reading of the kernel, everything is compared.
 import { isDeepStrictEqual } from 'node:util';
-import type { NftElement, NftOperation, NftSet, NftTable } from '../../kernel/nftables-objects.ts';
+import type { NftBase, NftElement, NftOperation, NftSet, NftTable } from '../../kernel/nftables-objects.ts';
 import type { AffinityPlan } from './affinity.ts';
 import { ruleOf } from './expressions.ts';
 import type { FixedPart } from './fixed.ts';
@@ -16,7 +16,8 @@ export interface KernelState {
   readonly kind: 'read';
   /** False if there is no table, or one that another program or another version made. */
   readonly isOurs: boolean;
-  readonly chains: ReadonlySet<string>;
+  /** By name; of base chains with where packets enter them. */
+  readonly chains: ReadonlyMap<string, NftBase | undefined>;
   readonly sets: ReadonlySet<string>;
   readonly rows: readonly Row[];
 }
@@ -43,9 +44,17 @@ export interface NftablesChange {
 }
 
 export function diff(held: KernelState | NftablesPlan, plan: NftablesPlan): NftablesChange {
-  if ('kind' in held) return held.isOurs ? mend(held, plan) : remake(plan);
+  if ('kind' in held) return isMendable(held, plan) ? mend(held, plan) : remake(plan);
   if (held.generation !== plan.generation - 1) throw new Error('the plan was not made from the plan that is held');
   return follow(plan);
+}
+
+/** Where a base chain's packets come from cannot be changed while it stands. */
+function isMendable(held: KernelState, { fixed }: NftablesPlan): boolean {
+  return (
+    held.isOurs &&
+    fixed.chains.every(({ name, base }) => !held.chains.has(name) || isDeepStrictEqual(held.chains.get(name), base))
+  );
 }
 
 function follow(plan: NftablesPlan): NftablesChange {
@@ -89,7 +98,7 @@ function mend(held: KernelState, plan: NftablesPlan): NftablesChange {
   const sets = allSets(plan);
   const wantedChains = new Set(chains.map(({ name }) => name));
   const wantedSets = new Set(sets.map(({ name }) => name));
-  const strayChains = [...held.chains].filter((name) => !wantedChains.has(name));
+  const strayChains = [...held.chains.keys()].filter((name) => !wantedChains.has(name));
   const addedRows: Row[] = [];
   const removedRows: Row[] = [];
   diffRows(held.rows, [...allRows(plan)], addedRows, removedRows);

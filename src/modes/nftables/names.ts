@@ -53,8 +53,10 @@ export function stickChainName(
   return `stick${list}${isNodePort ? '-nodeport' : ''}-${portBase(port)}`;
 }
 
+export const AFFINITY_PREFIX = 'affinity-';
+
 export function affinityName(port: ServicePort, list: AffinityList, targetPort: number): string {
-  return `affinity-${list === 'local' ? 'local-' : ''}${portBase(port)}/${targetPort}`;
+  return `${AFFINITY_PREFIX}${list === 'local' ? 'local-' : ''}${portBase(port)}/${targetPort}`;
 }
 
 export function learnChainName(port: ServicePort, lists: readonly AffinityList[], targetPort: number): string {
