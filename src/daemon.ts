@@ -17,6 +17,7 @@ import { Runtimes } from './daemon/modes.ts';
 import { NodeWatch } from './daemon/node-watch.ts';
 import { Observers } from './daemon/observers.ts';
 import { type AgentIdentity, acquireAgentLock } from './kernel/agent-lock.ts';
+import type { IptablesVariant } from './kernel/iptables.ts';
 import { type Clock, systemClock } from './lib/clock.ts';
 import { inMilliseconds } from './lib/duration.ts';
 import type { Family } from './lib/ip.ts';
@@ -34,139 +35,160 @@ export interface AgentOptions {
   readonly clock?: Clock;
 }
 
-export async function runAgent({ ready, log, initOnly, clock = systemClock }: AgentOptions): Promise<number> {
-  const { configuration } = ready;
+export async function runAgent(options: AgentOptions): Promise<number> {
   const stopping = new AbortController();
-  const { signal } = stopping;
   const ended = Promise.withResolvers<number>();
-  const fail = (error: unknown): void => ended.reject(error);
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => ended.resolve(0));
-  log.info('Version info', { version: ready.version });
-
-  const run = async (): Promise<void> => {
-    const nodeName = nodeNameOf(configuration.hostnameOverride);
-    const client = await apiClient(ready, log, clock, (report) => observers.requested(report));
-    const tracker = new Tracker();
-    const variant = await pickVariant(configuration, log);
-    const runtimes = new Runtimes({ configuration, tracker, clock, log, variant });
-    const loops = new Map<Family, FamilyLoop>();
-    const requestSync = (): void => {
-      for (const [family, loop] of loops)
-        if (cluster.isSynced && (tracker.needsSync(family) || !loop.hasSynced)) loop.requestSync();
-    };
-
-    const node = new NodeWatch({
-      client,
-      nodeName,
-      clock,
-      log: apiLog(log),
-      onNode: (seen, previous) => {
-        tracker.setNode(seen);
-        observers.nodeSeen(seen);
-        noteNodeChange(seen, previous, configuration.detectLocalMode === 'NodeCIDR', log, fail);
-        requestSync();
-      },
-      onDeleted: () => log.info('Node was deleted; its last known state stays in use', { node: nodeName }),
-    });
-    const cluster = new ClusterWatch({
-      client,
-      tracker,
-      clock,
-      log: apiLog(log),
-      watchesServiceCIDRs: configuration.mode === 'nftables',
-      onChange: requestSync,
-      onServiceEvent: () => {
-        observers.metrics.serviceChanges.increment(loops.size);
-        observers.metrics.serviceChangesPending.set(
-          Math.max(...[...loops.keys()].map((family) => tracker.pending(family).services)),
-        );
-      },
-      onSliceEvent: () => {
-        observers.metrics.endpointChanges.increment();
-        observers.metrics.endpointChangesPending.set(
-          [...loops.keys()].reduce((sum, family) => sum + tracker.pending(family).slices, 0),
-        );
-      },
-      onProblems: (object, problems) => observers.problems(object, problems),
-    });
-    const observers = new Observers({
-      ready,
-      mode: configuration.mode,
-      clock,
-      log,
-      readNfacct: (name) => runtimes.readCounter(name),
-      watches: () => new Map([['nodes', node.status], ...cluster.status()]),
-      drift: () => new Map([...loops].map(([family, loop]) => [family, loop.drift])),
-    });
-
-    void node.run(signal).catch(fail);
-    await waitForNode(node, nodeName, configuration.detectLocalMode === 'NodeCIDR', log, signal);
-    if (signal.aborted) return;
-    const settings = nodeSettings(ready, node.node);
-    const lockOptions = { mode: configuration.mode, version: ready.version, clock };
-    await tuneKernel(settings, log);
-    const families = await chooseFamilies(settings, runtimes.iptables, log);
-    if (initOnly) {
-      log.info('System initialized and --init-only specified');
-      return ended.resolve(0);
-    }
-    if (!(await acquireAgentLock(lockOptions, (holder) => noteOtherAgent(holder, log), signal))) return;
-    await reportLeftovers(configuration, variant, log);
-    if (ready.configFile) watchConfigFile(ready.configFile.path, ready.configFile.text, fail);
-
-    observers.recordEventsWith(client);
-    observers.serve(fail);
-    const identity = {
-      nodeName,
-      nodeIPs: settings.addresses.ips,
-      allowsExternalIPs: isGateEnabled(ready.gates, 'AllowServiceExternalIPs'),
-    };
-    const unsynced = new Set(families);
-    for (const family of families) {
-      const serviceHealth = new ServiceHealthServers({
-        addresses: await runtimes.healthCheckAddresses(familyNodePorts(settings, family), family),
-        isProxyHealthy: () => configuration.healthzBindAddress === '' || observers.isProxyHealthy,
-        onBindFailure: (failure) => {
-          const note = bindFailureNote(nodeName, failure);
-          log.error(note, 'Failed to start service healthcheck');
-          observers.serviceEvent(failure.service, 'FailedToStartServiceHealthcheck', note);
-        },
-      });
-      const loop = new FamilyLoop({
-        family,
-        runtime: runtimes.create(family, settings, identity),
-        clock,
-        log,
-        metrics: observers.metrics,
-        portolanMetrics: observers.portolanMetrics,
-        serviceHealth,
-        minSyncPeriodMs: inMilliseconds(configuration.minSyncPeriod),
-        syncPeriodMs: inMilliseconds(configuration.syncPeriod),
-        deleteStaleFlows: (flows) => runtimes.deleteStaleFlows(flows),
-        onQueued: (of) => observers.queued(of),
-        onUpdated: (of) => observers.updated(of),
-        onFirstSync: () => {
-          unsynced.delete(family);
-          if (unsynced.size === 0) void removeOtherModes(configuration.mode, log);
-        },
-        onReport: () => {
-          observers.metrics.serviceChangesPending.set(0);
-          observers.metrics.endpointChangesPending.set(0);
-        },
-      });
-      loops.set(family, loop);
-      void loop.run(signal).catch(fail);
-    }
-    observers.nodeEvent('Normal', 'Starting', '');
-    await cluster.run(signal);
-  };
-
-  void run().catch(fail);
+  void live(options, stopping.signal, ended).catch(ended.reject);
   try {
     return await ended.promise;
   } finally {
     stopping.abort();
   }
+}
+
+/** From the first question to the API server until the signal is aborted. */
+async function live(
+  { ready, log, initOnly, clock = systemClock }: AgentOptions,
+  signal: AbortSignal,
+  end: End,
+): Promise<void> {
+  const { configuration } = ready;
+  log.info('Version info', { version: ready.version });
+  const agent = await openAgent(ready, log, clock, end);
+  void agent.node.run(signal).catch(end.reject);
+  await waitForNode(agent, signal);
+  if (signal.aborted) return;
+
+  const settings = nodeSettings(ready, agent.node.node);
+  await tuneKernel(settings, log);
+  const families = await chooseFamilies(settings, agent.runtimes.iptables, log);
+  if (initOnly) {
+    log.info('System initialized and --init-only specified');
+    return end.resolve(0);
+  }
+  const identity = { mode: configuration.mode, version: ready.version, clock };
+  if (!(await acquireAgentLock(identity, (holder) => noteOtherAgent(holder, log), signal))) return;
+  await reportLeftovers(configuration, agent.variant, log);
+  if (ready.configFile) watchConfigFile(ready.configFile.path, ready.configFile.text, end.reject);
+
+  agent.observers.recordEventsWith(agent.client);
+  agent.observers.serve(end.reject);
+  for (const family of families) agent.loops.set(family, await familyLoop(agent, settings, family, families));
+  for (const loop of agent.loops.values()) void loop.run(signal).catch(end.reject);
+  agent.observers.nodeEvent('Normal', 'Starting', '');
+  await agent.cluster.run(signal);
+}
+
+type End = Pick<PromiseWithResolvers<number>, 'resolve' | 'reject'>;
+
+/** The parts of a running agent, which know each other through this. */
+interface Agent {
+  readonly ready: Ready;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly nodeName: string;
+  readonly client: ApiClient;
+  readonly tracker: Tracker;
+  readonly variant: IptablesVariant;
+  readonly runtimes: Runtimes;
+  readonly node: NodeWatch;
+  readonly cluster: ClusterWatch;
+  readonly observers: Observers;
+  /** One for each family that is served. */
+  readonly loops: Map<Family, FamilyLoop>;
+}
+
+async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promise<Agent> {
+  const { configuration } = ready;
+  const nodeName = nodeNameOf(configuration.hostnameOverride);
+  const tracker = new Tracker();
+  const variant = await pickVariant(configuration, log);
+  const runtimes = new Runtimes({ configuration, tracker, clock, log, variant });
+  const loops = new Map<Family, FamilyLoop>();
+  const observers: Observers = new Observers({
+    ready,
+    mode: configuration.mode,
+    clock,
+    log,
+    readNfacct: (name) => runtimes.readCounter(name),
+    watches: () => new Map([['nodes', node.status], ...cluster.status()]),
+    drift: () => new Map([...loops].map(([family, loop]) => [family, loop.drift])),
+  });
+  const client = await apiClient(ready, log, clock, (report) => observers.requested(report));
+  const requestSyncs = (): void => {
+    for (const [family, loop] of loops) {
+      if (cluster.isSynced && (tracker.needsSync(family) || !loop.hasSynced)) loop.requestSync();
+    }
+  };
+  const node: NodeWatch = new NodeWatch({
+    client,
+    nodeName,
+    clock,
+    log: apiLog(log),
+    onNode: (seen, previous) => {
+      tracker.setNode(seen);
+      observers.nodeSeen(seen);
+      noteNodeChange(seen, previous, configuration.detectLocalMode === 'NodeCIDR', log, end.reject);
+      requestSyncs();
+    },
+    onDeleted: () => log.info('Node was deleted; its last known state stays in use', { node: nodeName }),
+  });
+  const cluster: ClusterWatch = new ClusterWatch({
+    client,
+    tracker,
+    clock,
+    log: apiLog(log),
+    watchesServiceCIDRs: configuration.mode === 'nftables',
+    onChange: requestSyncs,
+    onServiceEvent: () => observers.serviceEvents([...loops.keys()].map((family) => tracker.pending(family))),
+    onSliceEvent: () => observers.sliceEvent([...loops.keys()].map((family) => tracker.pending(family))),
+    onProblems: (object, problems) => observers.problems(object, problems),
+  });
+  return { ready, log, clock, nodeName, client, tracker, variant, runtimes, node, cluster, observers, loops };
+}
+
+async function familyLoop(
+  agent: Agent,
+  settings: NodeSettings,
+  family: Family,
+  families: readonly Family[],
+): Promise<FamilyLoop> {
+  const { ready, log, clock, nodeName, observers, runtimes, loops } = agent;
+  const { configuration } = ready;
+  const identity = {
+    nodeName,
+    nodeIPs: settings.addresses.ips,
+    allowsExternalIPs: isGateEnabled(ready.gates, 'AllowServiceExternalIPs'),
+  };
+  const serviceHealth = new ServiceHealthServers({
+    addresses: await runtimes.healthCheckAddresses(familyNodePorts(settings, family), family),
+    isProxyHealthy: () => configuration.healthzBindAddress === '' || observers.isProxyHealthy,
+    onBindFailure: (failure) => {
+      const note = bindFailureNote(nodeName, failure);
+      log.error(note, 'Failed to start service healthcheck');
+      observers.listenEvent(failure.service, 'FailedToStartServiceHealthcheck', note);
+    },
+  });
+  return new FamilyLoop({
+    family,
+    runtime: runtimes.create(family, settings, identity),
+    clock,
+    log,
+    metrics: observers.metrics,
+    portolanMetrics: observers.portolanMetrics,
+    serviceHealth,
+    minSyncPeriodMs: inMilliseconds(configuration.minSyncPeriod),
+    syncPeriodMs: inMilliseconds(configuration.syncPeriod),
+    deleteStaleFlows: (flows) => runtimes.deleteStaleFlows(flows),
+    onQueued: (of) => observers.queued(of),
+    onUpdated: (of) => observers.updated(of),
+    onFirstSync: () => {
+      const isLast = families.every((other) => other === family || loops.get(other)?.hasSynced);
+      if (isLast) void removeOtherModes(configuration.mode, log);
+    },
+    onReport: () => observers.nothingPending(),
+  });
 }
 
 function nodeNameOf(override: string): string {
@@ -194,14 +216,8 @@ function apiLog(log: Log): ApiLog {
   };
 }
 
-/** Nothing touches the kernel before it is known who we are. */
-async function waitForNode(
-  node: NodeWatch,
-  nodeName: string,
-  needsPodCIDR: boolean,
-  log: Log,
-  signal: AbortSignal,
-): Promise<void> {
+/** Nothing is written to the kernel before it is known who we are. */
+async function waitForNode({ node, nodeName, log, ready }: Agent, signal: AbortSignal): Promise<void> {
   await node.synced(signal);
   const hasIps = await node.waitFor((seen) => (seen?.ips.length ?? 0) > 0, 30_000, signal);
   if (!hasIps && !signal.aborted) {
@@ -209,12 +225,10 @@ async function waitForNode(
     else {
       const consequence =
         'no endpoint counts as local, so Local traffic policies drop everything; check --hostname-override';
-      log.error(`there is no Node named ${JSON.stringify(nodeName)}`, 'Timed out waiting for node to exist', {
-        consequence,
-      });
+      log.error(`there is no Node named "${nodeName}"`, 'Timed out waiting for node to exist', { consequence });
     }
   }
-  if (!needsPodCIDR) return;
+  if (ready.configuration.detectLocalMode !== 'NodeCIDR') return;
   if (await node.waitFor((seen) => (seen?.podCIDRs.length ?? 0) > 0, 300_000, signal)) return;
   if (signal.aborted) return;
   throw new FatalError(

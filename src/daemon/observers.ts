@@ -42,6 +42,11 @@ export interface ObserverOptions {
   readonly drift: () => ReadonlyMap<Family, number>;
 }
 
+interface Pending {
+  readonly services: number;
+  readonly slices: number;
+}
+
 /** A watch between two connections is no outage; one that stays away this long is. */
 const OUTAGE_MS = 10_000;
 
@@ -150,6 +155,22 @@ export class Observers {
     this.#health = nodeSeen(this.#health, node);
   }
 
+  /** A Service came, changed or went; `pending` is what each family has not applied yet. */
+  serviceEvents(pending: readonly Pending[]): void {
+    this.metrics.serviceChanges.increment(pending.length);
+    this.metrics.serviceChangesPending.set(Math.max(0, ...pending.map(({ services }) => services)));
+  }
+
+  sliceEvent(pending: readonly Pending[]): void {
+    this.metrics.endpointChanges.increment();
+    this.metrics.endpointChangesPending.set(pending.reduce((sum, { slices }) => sum + slices, 0));
+  }
+
+  nothingPending(): void {
+    this.metrics.serviceChangesPending.set(0);
+    this.metrics.endpointChangesPending.set(0);
+  }
+
   /** The problems of one object, as of now; the log says each once. */
   problems(object: string, problems: readonly Problem[]): void {
     const { log } = this.#options;
@@ -186,7 +207,8 @@ export class Observers {
     this.#events?.record({ type, reason, action: 'StartKubeProxy', regarding, note });
   }
 
-  serviceEvent(service: { readonly namespace: string; readonly name: string }, reason: string, note: string): void {
+  /** A warning about the health-check port of a Service. */
+  listenEvent(service: { readonly namespace: string; readonly name: string }, reason: string, note: string): void {
     const { namespace, name } = service;
     this.#events?.record({
       type: 'Warning',
