@@ -103,6 +103,21 @@ test('a pod whose process ends is started again, and says so', LIMIT, () =>
   }),
 );
 
+test('a pod that is never started again has finished when its process ends', LIMIT, () =>
+  withCluster(async ({ server, runtime }) => {
+    const once = pod('once') as Pod;
+    once.spec.restartPolicy = 'Never';
+    server.apply(once);
+    server.apply(service('once'));
+    await until(() => readyEndpoints(server, 'once').length === 1);
+    runtime.exit('once', 0);
+    await until(() => (server.get('pods', 'default', 'once') as Pod).status?.phase === 'Succeeded');
+    await until(() => slices(server, 'once')[0]!.endpoints!.length === 0);
+    server.delete('pods', 'default', 'once');
+    await until(() => runtime.running.size === 0);
+  }),
+);
+
 test('a dual-stack Service has slices of both families, with hints for those nearby', LIMIT, () =>
   withCluster(async ({ server }) => {
     server.apply(deployment('web', 2));

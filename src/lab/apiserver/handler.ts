@@ -25,6 +25,7 @@ export interface HandlerSettings extends WatchSettings {
   readonly pages: Pages;
   readonly access: readonly Access[] | undefined;
   readonly runtime: PodRuntime | undefined;
+  readonly onRequest: ((request: ApiRequest) => void) | undefined;
 }
 
 export async function handle(
@@ -38,6 +39,7 @@ export async function handle(
     const request = parseRequest(message, url);
     if (request) {
       authorize(access, request);
+      settings.onRequest?.(request);
       await serve(settings, request, message, response);
     } else {
       const document = discoveryDocument(url.pathname, message.headers.accept ?? '');

@@ -15,6 +15,7 @@ import { faultAnswer, type HandlerSettings, handle } from './handler.ts';
 import type { KubeObject } from './object.ts';
 import { Pages } from './read.ts';
 import { create, type DeleteOptions, remove, update } from './registry.ts';
+import type { ApiRequest } from './request.ts';
 import { type Resource, resourceNamed, resourceOfKind } from './resources.ts';
 import { objectPredicate } from './selectors.ts';
 import { type Listener, Store } from './store.ts';
@@ -40,6 +41,8 @@ export interface ApiServerOptions {
   readonly runtime?: PodRuntime;
   /** Where the API server itself is reached inside the cluster; with it there is a Service default/kubernetes. */
   readonly advertise?: { readonly ip: string; readonly port: number };
+  /** Told of every request for resources that is allowed, before any fault. */
+  readonly onRequest?: (request: ApiRequest) => void;
   /** Told of what goes wrong in controllers; they try again by themselves. */
   readonly onProblem?: (problem: unknown) => void;
   readonly now?: () => Date;
@@ -118,10 +121,12 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     streams,
     access: options.access,
     runtime: options.runtime,
+    onRequest: options.onRequest,
     bookmarkIntervalMs: options.bookmarkIntervalMs ?? 60_000,
   };
   const listener: RequestListener = (message, response) => void handle(settings, message, response);
   const server = options.tls ? createTlsServer(options.tls, listener) : createServer(listener);
+  server.keepAliveTimeout = 90_000; // longer than any client keeps an idle connection for its next request
   server.requestTimeout = 0; // a watch is one request, and it may last for hours
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);

@@ -106,6 +106,7 @@ function openStream(
   const held: string[] = [];
   const timers: NodeJS.Timeout[] = [];
   let hasEnded = false; // changes go on, and may come while the last bytes are still on their way
+  let isDue = false;
   const wantsBookmarks = query.get('allowWatchBookmarks') === 'true' || query.get('allowWatchBookmarks') === '1';
 
   const stream: OpenStream = {
@@ -130,6 +131,7 @@ function openStream(
     },
     flush() {
       for (const text of held.splice(0)) stream.send(text);
+      if (isDue) stream.end();
     },
     event: (type, stored) => stream.send(renderEvent(type, renderOne(stored, renderOptions(world, request)))),
     bookmark(isInitialEnd = false) {
@@ -138,6 +140,8 @@ function openStream(
       stream.send(renderEvent('BOOKMARK', text));
     },
     end() {
+      isDue = true;
+      if (hasEnded || faults.isStalled(resource.plural)) return; // an end is bytes too
       hasEnded = true;
       response.end();
     },

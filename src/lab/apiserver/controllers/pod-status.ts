@@ -1,5 +1,5 @@
 // The status of a pod at each turn of its life. Pure: the pod and what was told before in, what is told now out.
-import type { Condition, ContainerStatus, Node, Pod, PodStatus } from '../types.ts';
+import type { Condition, ContainerState, ContainerStatus, Node, Pod, PodStatus } from '../types.ts';
 import { withCondition } from './objects.ts';
 
 export function waitingStatus(
@@ -65,8 +65,8 @@ export function runningStatus(
   };
 }
 
+/** Its process has ended and will be started again. */
 export function exitedStatus(held: PodStatus, now: string, exitCode: number): PodStatus {
-  const reason = exitCode === 0 ? 'Completed' : 'Error';
   return {
     ...held,
     containerStatuses: (held.containerStatuses ?? []).map((container) => ({
@@ -74,16 +74,37 @@ export function exitedStatus(held: PodStatus, now: string, exitCode: number): Po
       ready: false,
       started: false,
       state: { waiting: { reason: 'CrashLoopBackOff' } },
-      lastState: {
-        terminated: {
-          reason,
-          exitCode,
-          ...(container.state?.running?.startedAt && { startedAt: container.state.running.startedAt }),
-          finishedAt: now,
-        },
-      },
+      lastState: { terminated: terminated(container, now, exitCode) },
     })),
     conditions: conditionsFor(held, now, false),
+  };
+}
+
+/** Its process has ended and stays so. */
+export function finishedStatus(held: PodStatus, now: string, exitCode: number): PodStatus {
+  return {
+    ...held,
+    phase: exitCode === 0 ? 'Succeeded' : 'Failed',
+    containerStatuses: (held.containerStatuses ?? []).map((container) => ({
+      ...container,
+      ready: false,
+      started: false,
+      state: { terminated: terminated(container, now, exitCode) },
+    })),
+    conditions: conditionsFor(held, now, false),
+  };
+}
+
+function terminated(
+  { state }: ContainerStatus,
+  now: string,
+  exitCode: number,
+): NonNullable<ContainerState['terminated']> {
+  return {
+    reason: exitCode === 0 ? 'Completed' : 'Error',
+    exitCode,
+    ...(state?.running?.startedAt && { startedAt: state.running.startedAt }),
+    finishedAt: now,
   };
 }
 

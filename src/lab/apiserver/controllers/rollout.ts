@@ -15,6 +15,8 @@ export function rolloutSizes(
   const old = sets.filter((set) => set !== current).sort(byAge);
   // Paused, with a template nobody has rolled out: what there is follows the scale, nothing moves on.
   if (!current) return old.slice(-1).map((replicaSet) => ({ replicaSet, replicas: wanted }));
+  // Paused on the way: every set stays as it is.
+  if (spec.paused && old.some((set) => (set.spec.replicas ?? 0) > 0)) return [];
   if (spec.strategy?.type === 'Recreate') return recreated(wanted, current, old);
   return rolled(wanted, limits(spec), current, old);
 }

@@ -1,7 +1,8 @@
 // Types of the core group but for pods: Service, Endpoints, Node, Namespace, Event.
 import type { TypeText } from './language.ts';
 
-const TOP: TypeText = {
+/** The fields every object starts with. */
+export const TOP: TypeText = {
   apiVersion: 'string — The version of the API this object is written for.',
   kind: 'string — What it is.',
   metadata: 'ObjectMeta — Name, labels and all else that every object has.',
@@ -127,5 +128,3 @@ export const CORE_TYPES: Readonly<Record<string, TypeText>> = {
   EventSource: { component: 'string', host: 'string' },
   EventSeries: { count: 'int32', lastObservedTime: 'time' },
 };
-
-export { TOP };
