@@ -54,7 +54,7 @@ export function rulesetOf(family: Family, saved: readonly { variant: IptablesVar
   return mergeRulesets(
     family,
     saved.map(({ variant, text }) =>
-      parseIptablesSave(text, family, variant === 'legacy' ? 'iptables-legacy' : 'iptables'),
+      parseIptablesSave(text, family, variant === 'auto' ? 'iptables' : `iptables-${variant}`),
     ),
   );
 }

@@ -6,8 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { IptablesVariant } from '../../src/kernel/iptables.ts';
 import { golden as goldenTopology } from '../../src/lab/network/golden.ts';
 import { Network } from '../../src/lab/network/network.ts';
-import { FAMILIES, type Family } from '../../src/lib/ip.ts';
-import type { IptablesFacts } from '../../src/modes/iptables/facts.ts';
+import { FAMILIES } from '../../src/lib/ip.ts';
 import { sync } from '../../src/pipeline.ts';
 import { TestCluster } from '../support/cluster.ts';
 import {
@@ -20,7 +19,7 @@ import {
   normalisedRules,
   recordedRules,
 } from '../support/golden.ts';
-import { iptablesNode } from '../support/iptables-node.ts';
+import { goldenFacts, iptablesNode } from '../support/iptables-node.ts';
 
 for (const variant of ['nft', 'legacy'] as const) {
   describe(`recorded clusters, iptables-${variant}`, () => {
@@ -40,7 +39,7 @@ for (const variant of ['nft', 'legacy'] as const) {
 async function play(network: Network, golden: GoldenCase, variant: IptablesVariant): Promise<void> {
   const cluster = new TestCluster().apply(...GOLDEN_NODES, ...GOLDEN_BASE);
   const nodes = FAMILIES.map((family) =>
-    iptablesNode(network, cluster.tracker, family, { variant, facts: factsOf(golden, family) }),
+    iptablesNode(network, cluster.tracker, family, { variant, facts: goldenFacts(golden, family) }),
   );
   await network.exec('n1', ['conntrack', '-F']);
   for (const [i, step] of golden.steps.entries()) {
@@ -72,13 +71,4 @@ async function probeAll(network: Network, step: GoldenStep): Promise<void> {
       }
     }),
   );
-}
-
-function factsOf({ config }: GoldenCase, family: Family): Partial<IptablesFacts> {
-  const facts: Partial<IptablesFacts>[] = [];
-  if (config?.detectLocalMode === 'NodeCIDR') {
-    facts.push({ detector: { kind: 'source', cidr: family === 'IPv4' ? '10.244.1.0/24' : 'fd00:10:244:1::/64' } });
-  }
-  if (config && 'iptables' in config) facts.push({ masqueradeAll: true });
-  return Object.assign({}, ...facts) as Partial<IptablesFacts>;
 }

@@ -24,7 +24,10 @@ const TARGETS: Readonly<Record<string, (options: Options, text: string) => State
   ACCEPT: () => ({ kind: 'accept' }),
   DROP: () => ({ kind: 'drop' }),
   RETURN: () => ({ kind: 'return' }),
-  REJECT: (options) => ({ kind: 'reject', with: options.get('--reject-with') ?? 'icmp-port-unreachable' }),
+  REJECT: (options) => ({
+    kind: 'reject',
+    with: (options.get('--reject-with') ?? 'port-unreachable').replace(/^icmp6?-/, ''), // the same word in both families
+  }),
   DNAT: (options, text) => destination(options.get('--to-destination') ?? '', text),
   SNAT: (options, text) => {
     const ip = hostPortOf(options.get('--to-source') ?? '')?.ip;

@@ -16,7 +16,7 @@ export interface Table {
   readonly chains: ReadonlyMap<string, Chain>;
 }
 
-export type TableOrigin = 'iptables' | 'iptables-legacy' | 'nftables';
+export type TableOrigin = 'iptables' | 'iptables-legacy' | 'iptables-nft' | 'nftables';
 
 export interface Chain {
   readonly table: string;

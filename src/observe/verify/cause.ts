@@ -1,0 +1,159 @@
+// In: what a packet's fate should be, its ways through planned rules, and its ways through those that are there.
+// Out: why the two differ, told by the first rule that is to blame.
+import type { Origins } from '../trace/origin.ts';
+import type { Hop, Outcome } from '../trace/packet.ts';
+import type { Chain, Ruleset } from '../trace/ruleset.ts';
+import { chainDrift, type Drift, type DriftScope } from './drift.ts';
+import { classOf, type Fate } from './outcome-class.ts';
+
+export type CauseKind =
+  | 'foreign-rule' // somebody else's rule decides, or changes the packet
+  | 'foreign-policy' // a base chain drops what no rule accepts
+  | 'other-iptables' // the other kind of iptables has rules too
+  | 'missing-chain'
+  | 'emptied-chain'
+  | 'missing-rule'
+  | 'extra-rule'
+  | 'stale-endpoint' // a rule leads to an address that is no endpoint (any more)
+  | 'wrong-probability'
+  | 'wrong-order'
+  | 'plan' // the planned rules themselves do something else than the objects mean
+  | 'unexplained';
+
+export interface Cause {
+  readonly kind: CauseKind;
+  readonly table?: string;
+  readonly chain?: string;
+  /** As it is there, or as it should be if it is missing. */
+  readonly rule?: string;
+}
+
+export interface Evidence {
+  readonly expected: Fate;
+  readonly planned: readonly Outcome[];
+  readonly held: readonly Outcome[];
+  readonly plannedRules: Ruleset;
+  readonly heldRules: Ruleset;
+  readonly origins: Origins;
+  readonly scope: DriftScope;
+  readonly isBackend: (address: string) => boolean;
+}
+
+export function causeOf(evidence: Evidence): Cause {
+  const { held, expected } = evidence;
+  const wanted = new Set([...expected.fresh.keys(), ...expected.remembered]);
+  const wrong = held.filter((outcome) => !wanted.has(classOf(outcome)));
+  const suspects = wrong.length > 0 ? wrong : held;
+  return (
+    suspects.map((outcome) => foreignCause(outcome, evidence)).find((cause) => cause !== undefined) ??
+    driftCause(evidence) ?? { kind: 'unexplained' }
+  );
+}
+
+function foreignCause({ hops, end }: Outcome, { origins, plannedRules }: Evidence): Cause | undefined {
+  const last = hops.at(-1);
+  const isRefused = end.kind === 'dropped' || end.kind === 'rejected' || end.kind === 'unjudged';
+  const ownTables = plannedRules.tables[0]?.origin;
+  const other = hops.find((hop) => hop.chain.origin !== ownTables && (decides(hop) || (hop === last && isRefused)));
+  if (other) return { kind: 'other-iptables', ...placeOf(other) };
+  const foreign = hops.find((hop) => !origins.isOurs(hop) && (decides(hop) || (hop === last && isRefused)));
+  if (!foreign) return undefined;
+  return { kind: foreign.rule ? 'foreign-rule' : 'foreign-policy', ...placeOf(foreign) };
+}
+
+/** True if what comes after is another because of this hop. */
+function decides({ did, chain }: Hop): boolean {
+  switch (did.kind) {
+    case 'dnat':
+    case 'redirect':
+    case 'snat':
+    case 'masquerade':
+    case 'mark':
+    case 'untrack':
+    case 'restore-mark':
+      return true;
+    case 'accept':
+    case 'return':
+      return chain.table === 'nat'; // what would translate comes after it
+    default:
+      return false;
+  }
+}
+
+function driftCause(evidence: Evidence): Cause | undefined {
+  const { planned, held, plannedRules, heldRules, scope } = evidence;
+  const met = new Set([...planned, ...held].flatMap(({ hops }) => hops.flatMap(({ rule }) => rule?.text ?? [])));
+  for (const chain of chainsOf(planned)) {
+    const heldChain = chainIn(heldRules, chain);
+    const drifts = chainDrift(chain, heldChain, scope);
+    if (heldChain?.rules.length === 0 && chain.rules.length > 0 && !chain.base)
+      return { kind: 'emptied-chain', table: chain.table, chain: chain.name };
+    const drift = drifts.find((one) => !('rule' in one) || met.has(one.rule) || one.kind === 'wrong-order');
+    if (drift) return fromDrift(drift, evidence);
+  }
+  // Chains that only the rules that are there lead into.
+  for (const chain of chainsOf(held)) {
+    if (chainIn(plannedRules, chain)) continue;
+    const rule = held.flatMap(({ hops }) => hops).find(({ did }) => 'chain' in did && did.chain === chain.name)?.rule;
+    return { kind: staleKind(held, evidence), table: chain.table, chain: chain.name, ...(rule && { rule: rule.text }) };
+  }
+  return undefined;
+}
+
+function fromDrift(drift: Drift, evidence: Evidence): Cause {
+  const { table, chain } = drift;
+  switch (drift.kind) {
+    case 'missing-chain':
+      return { kind: 'missing-chain', table, chain };
+    case 'extra-rule':
+      return { kind: staleKind(evidence.held, evidence), table, chain, rule: drift.rule };
+    case 'missing-rule':
+    case 'wrong-probability':
+    case 'wrong-order':
+      return { kind: drift.kind, table, chain, rule: drift.rule };
+    case 'extra-chain':
+      return { kind: 'extra-rule', table, chain };
+  }
+}
+
+function staleKind(held: readonly Outcome[], { isBackend }: Evidence): CauseKind {
+  const leadsAstray = held.some(
+    ({ isRedirected, dst, dstPort }) =>
+      isRedirected && !isBackend(`${dst.includes(':') ? `[${dst}]` : dst}:${dstPort}`),
+  );
+  return leadsAstray ? 'stale-endpoint' : 'extra-rule';
+}
+
+function chainsOf(outcomes: readonly Outcome[]): readonly Chain[] {
+  return [...new Set(outcomes.flatMap(({ hops }) => hops.map(({ chain }) => chain)))];
+}
+
+function chainIn({ tables }: Ruleset, { table, name, origin }: Chain): Chain | undefined {
+  return tables.find((one) => one.name === table && one.origin === origin)?.chains.get(name);
+}
+
+function placeOf({ chain, rule }: Hop): Pick<Cause, 'table' | 'chain' | 'rule'> {
+  return { table: chain.table, chain: chain.name, ...(rule && { rule: rule.text }) };
+}
+
+/** `nat KUBE-SVC-X: missing: -A …` */
+export function causeText({ kind, table, chain, rule }: Cause): string {
+  const place = chain ? ` in ${table} ${chain}` : '';
+  const text = rule ? `: ${rule}` : '';
+  return `${WORDS[kind]}${place}${text}`;
+}
+
+const WORDS: Readonly<Record<CauseKind, string>> = {
+  'foreign-rule': 'a rule that is not the proxy’s comes in between',
+  'foreign-policy': 'the policy of a chain drops it',
+  'other-iptables': 'rules of the other iptables are at work too',
+  'missing-chain': 'a chain is missing',
+  'emptied-chain': 'a chain is empty',
+  'missing-rule': 'a rule is missing',
+  'extra-rule': 'a rule is there that nothing asks for',
+  'stale-endpoint': 'a rule leads to an address that is no endpoint',
+  'wrong-probability': 'a rule takes the wrong share',
+  'wrong-order': 'rules are in the wrong order',
+  plan: 'the planned rules are wrong themselves, which is a fault of the proxy',
+  unexplained: 'no rule could be blamed',
+};

@@ -1,0 +1,32 @@
+// What verification must know of iptables mode: whose rules are whose, and in what it is known to differ from other modes.
+import { isLoopback } from '../../lib/ip.ts';
+import type { IptablesFacts } from '../../modes/iptables/facts.ts';
+import { isOurChain } from '../trace/iptables-origins.ts';
+import type { DriftScope } from './drift.ts';
+import type { Setup } from './meaning.ts';
+
+const SHARED_BY_SERVICES = new Set([
+  'KUBE-SERVICES',
+  'KUBE-NODEPORTS',
+  'KUBE-EXTERNAL-SERVICES',
+  'KUBE-PROXY-FIREWALL',
+]);
+
+export const IPTABLES_SCOPE: DriftScope = {
+  isOurChain,
+  isOurRule: ({ statements }) =>
+    statements.some((statement) => statement.kind === 'jump' && isOurChain(statement.chain)),
+  isUnordered: (chain) => SHARED_BY_SERVICES.has(chain),
+};
+
+export function iptablesSetup(facts: IptablesFacts): Setup {
+  const { nodePortAddresses } = facts;
+  return {
+    masqueradeAll: facts.masqueradeAll,
+    detector: facts.detector,
+    localhostNodePorts: facts.localhostNodePorts,
+    takesNodePorts: (ip) => !isLoopback(ip) && (nodePortAddresses.kind === 'all' || nodePortAddresses.ips.includes(ip)),
+    refusesOwnTrafficToExternalAddresses: false,
+    guardsWithoutEndpoints: false,
+  };
+}

@@ -1,0 +1,114 @@
+// In: one frontend, one client, and how the proxy is set up.  Out: what the API objects mean should become of the packet.
+// Written from the meaning of the fields alone and not from any rule, so that rules can be wrong against it.
+import { cidrContains, isLoopback } from '../../lib/ip.ts';
+import type { Backend, Frontend, ServicePort, TrafficClass } from '../../model/model.ts';
+import type { LocalDetector } from '../../modes/local-detector.ts';
+import type { Client } from '../trace/clients.ts';
+import { fraction } from '../trace/fraction.ts';
+import type { Surroundings } from '../trace/packet.ts';
+import { DROPPED, type Fate, REJECTED, reaches, type SeenSource, UNTOUCHED } from './outcome-class.ts';
+
+/** What is not said by objects: the configuration, and in what the modes are known to differ. */
+export interface Setup {
+  readonly masqueradeAll: boolean;
+  readonly detector: LocalDetector;
+  /** Node ports answer on 127.0.0.1. */
+  readonly localhostNodePorts: boolean;
+  readonly takesNodePorts: (ip: string) => boolean;
+  /** False in iptables mode: what this node sends to an external address without endpoints is left alone. */
+  readonly refusesOwnTrafficToExternalAddresses: boolean;
+  /** False in iptables mode: source ranges count only while there are endpoints. */
+  readonly guardsWithoutEndpoints: boolean;
+}
+
+export interface Knock {
+  readonly port: ServicePort;
+  readonly frontend: Frontend;
+  /** The frontend's address, or one of this node for a node port. */
+  readonly dst: string;
+  readonly client: Client;
+}
+
+export function meaningOf(knock: Knock, setup: Setup, host: Surroundings): Fate {
+  const { port, frontend, dst, client } = knock;
+  if (frontend.kind === 'node-port' && !takesNodePort(dst, setup)) {
+    const isRefused = port.external.verdict !== 'balance' && !isLoopback(dst);
+    return isRefused ? unavailable(port.external, knock, setup, host) : only(UNTOUCHED);
+  }
+  if (frontend.kind === 'load-balancer-ip' && isShutOut(knock, setup)) return only(DROPPED);
+  const isInternal = frontend.kind === 'cluster-ip';
+  const traffic = isInternal ? port.internal : port.external;
+  const isPod = isLocalPod(client, setup.detector);
+  const isShortCircuited =
+    !isInternal && traffic.shortCircuitsLocalClients && port.hasEndpoints && (isPod || isOwn(client, host));
+  if (!isShortCircuited && traffic.verdict !== 'balance') return unavailable(traffic, knock, setup, host);
+
+  const backends = isShortCircuited ? port.backends.cluster : port.backends[traffic.over];
+  const source = seenSource(knock, isInternal, isPod, setup, host);
+  const ends = backends.map((backend) => reaches(backend.address, sourceAt(backend, client, source, host)));
+  return {
+    fresh: new Map(ends.map((end) => [end, fraction(1, ends.length)])),
+    remembered: port.affinityTimeoutSeconds === 0 ? [] : ends.sort(),
+  };
+}
+
+function only(end: string): Fate {
+  return { fresh: new Map([[end, fraction(1)]]), remembered: [] };
+}
+
+function takesNodePort(dst: string, setup: Setup): boolean {
+  return isLoopback(dst) ? setup.localhostNodePorts : setup.takesNodePorts(dst);
+}
+
+/** Load-balancer addresses may be kept to some networks, and to themselves where those include this node. */
+function isShutOut({ port, client }: Knock, setup: Setup): boolean {
+  if (port.sourceRanges.length === 0 || !(port.hasEndpoints || setup.guardsWithoutEndpoints)) return false;
+  if (port.sourceRanges.some((range) => cidrContains(range, client.ip))) return false;
+  const isAmongThem = port.frontends.some(
+    (frontend) => frontend.kind === 'load-balancer-ip' && frontend.ip === client.ip,
+  );
+  return !(port.sourceRangesIncludeNode && isAmongThem);
+}
+
+function unavailable(traffic: TrafficClass, { frontend, dst, client }: Knock, setup: Setup, host: Surroundings): Fate {
+  const staysHere = isLoopback(dst) || host.isOwnAddress(dst);
+  const isLeftAlone =
+    frontend.kind !== 'cluster-ip' && client.isThisHost && !staysHere && !setup.refusesOwnTrafficToExternalAddresses;
+  return only(isLeftAlone ? UNTOUCHED : traffic.verdict === 'reject' ? REJECTED : DROPPED);
+}
+
+/** Answers must come back through this node unless the client is a pod, or the chosen endpoint is on this node by policy. */
+function seenSource(
+  { port, client }: Knock,
+  isInternal: boolean,
+  isPod: boolean,
+  setup: Setup,
+  host: Surroundings,
+): SeenSource {
+  if (isInternal) return setup.masqueradeAll || (setup.detector.kind !== 'none' && !isPod) ? 'node' : 'client';
+  if (port.external.over === 'cluster') return 'node';
+  return isPod || !isOwn(client, host) ? 'client' : 'node';
+}
+
+function sourceAt(backend: Backend, client: Client, source: SeenSource, host: Surroundings): SeenSource {
+  // A process of this node is its endpoint: the packet has arrived, and answers go back through this node in any case.
+  if (host.isOwnAddress(backend.ip) && !client.isThisHost) return 'client';
+  return backend.ip === client.ip ? 'node' : source; // a pod that is sent to itself must not see its own address
+}
+
+function isOwn(client: Client, host: Surroundings): boolean {
+  return isLoopback(client.ip) || host.isOwnAddress(client.ip);
+}
+
+export function isLocalPod(client: Client, detector: LocalDetector): boolean {
+  switch (detector.kind) {
+    case 'source':
+      return cidrContains(detector.cidr, client.ip);
+    case 'interface':
+      return client.device === detector.name;
+    case 'interface-prefix':
+      return client.device?.startsWith(detector.prefix) ?? false;
+    case 'none':
+      return false;
+  }
+}
