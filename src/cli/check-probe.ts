@@ -1,6 +1,7 @@
 // Looks at this host for `portolan check`. Out: Probes, plain data. It changes nothing: what has to be tried is tried in a
 // network namespace of its own (check-trials.ts).
 import net from 'node:net';
+import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type AgentIdentity, agentLockHolder, runningProxyMode } from '../kernel/agent-lock.ts';
 import {
@@ -80,7 +81,8 @@ export async function probeHost(mode: ModeName): Promise<Probes> {
 
 /** In a namespace made for it: as root, or as an ordinary user who is root in a user namespace. */
 async function runTrials(): Promise<Trials | string> {
-  const program = fileURLToPath(new URL('./check-trials.ts', import.meta.url));
+  // Beside this file in the source, and beside the bundle's pieces once built.
+  const program = fileURLToPath(new URL(`./check-trials${extname(import.meta.url)}`, import.meta.url));
   const node = [process.execPath, '--disable-warning=ExperimentalWarning', program];
   // The lock of legacy iptables is the host's: trials neither wait for it nor hold it.
   const command = ['env', 'XTABLES_LOCKFILE=/dev/null', ...node];
