@@ -1,18 +1,10 @@
-// The life of an object: how it is created, changed and removed, the same for every kind. What differs between kinds is
-// in their strategies. Controllers, the HTTP handlers and tests all write through here.
+// How objects are created and changed, the same for every kind. What differs between kinds is in their strategies.
+// Controllers, the HTTP handlers and tests all write through here.
 import { randomInt, randomUUID } from 'node:crypto';
+import { requireSame, staysAfterDeletion } from './deletion.ts';
 import { copy, type KubeObject, sameJson, timestamp } from './object.ts';
-import { apiVersionOf, RESOURCES, type Resource } from './resources.ts';
-import {
-  ApiError,
-  alreadyExists,
-  badRequest,
-  conflict,
-  type FieldError,
-  forbidden,
-  invalid,
-  notFound,
-} from './status.ts';
+import { apiVersionOf, type Resource } from './resources.ts';
+import { ApiError, alreadyExists, badRequest, forbidden, invalid, notFound } from './status.ts';
 import { Stored } from './store.ts';
 import { strategyOf } from './strategies.ts';
 import type { World } from './world.ts';
@@ -21,22 +13,6 @@ export interface WriteOptions {
   readonly dryRun?: boolean;
   /** Which part of the object an update is about; the whole but status if absent. */
   readonly subresource?: 'status' | 'scale' | undefined;
-}
-
-/** How a kind differs from the others. Each function may change the object it is given, never `before`. */
-export interface Strategy {
-  /** Sets what only the server decides when an object is new. */
-  prepare?(object: KubeObject, world: World): void;
-  /** Fills in what users leave out. */
-  fill?(object: KubeObject, before: KubeObject | undefined, world: World): void;
-  /** What is wrong with it, in Kubernetes' words. */
-  check?(object: KubeObject, before: KubeObject | undefined, world: World): readonly FieldError[];
-  /** Gives it the addresses and ports it needs; what cannot be had is an error of its field. */
-  allocate?(object: KubeObject, before: KubeObject | undefined, world: World): readonly FieldError[];
-  /** Seconds between a request to delete and the end; 0 removes at once. */
-  graceSeconds?(object: KubeObject, asked: number | undefined): number;
-  /** Whether an object that is asked to go has still something to do first. */
-  staysForNow?(object: KubeObject): boolean;
 }
 
 export function create(world: World, resource: Resource, given: KubeObject, options: WriteOptions = {}): Stored {
@@ -72,12 +48,7 @@ export function update(world: World, resource: Resource, given: KubeObject, opti
   const held = world.store.get(resource.storage, resource.namespaced ? namespace : undefined, name);
   if (!held) throw notFound(resource, name);
   const before = held.object;
-  const wantedVersion = given.metadata.resourceVersion;
-  if (wantedVersion && wantedVersion !== before.metadata.resourceVersion) throw conflict(resource, name);
-  if (given.metadata.uid && given.metadata.uid !== before.metadata.uid) {
-    const why = `Precondition failed: UID in precondition: ${given.metadata.uid}, UID in object meta: ${before.metadata.uid}`;
-    throw conflict(resource, name, why);
-  }
+  requireSame(resource, before, given.metadata);
 
   const after = merged(resource, copy(given), before, options.subresource);
   finish(world, resource, after, before);
@@ -87,61 +58,8 @@ export function update(world: World, resource: Resource, given: KubeObject, opti
   if (sameJson(after, before)) return held; // as on a cluster: a write that changes nothing is no new version
   if (options.dryRun) return new Stored(after, held.version);
   const put = world.store.put(resource.storage, after);
-  return isReadyToGo(resource, after) ? world.store.remove(resource.storage, after) : put;
-}
-
-export interface DeleteOptions {
-  readonly graceSeconds?: number | undefined;
-  readonly dryRun?: boolean;
-  readonly uid?: string | undefined;
-  readonly resourceVersion?: string | undefined;
-  /** What becomes of the objects it owns: Background and Foreground remove them, Orphan keeps them. */
-  readonly propagation?: string;
-}
-
-/** Asks an object to go. It is gone at once unless it has a grace period, a finalizer or something left to do. */
-export function remove(
-  world: World,
-  resource: Resource,
-  namespace: string | undefined,
-  name: string,
-  options: DeleteOptions = {},
-): { readonly stored: Stored; readonly gone: boolean } {
-  const held = world.store.get(resource.storage, namespace, name);
-  if (!held) throw notFound(resource, name);
-  const { object } = held;
-  if (options.uid && options.uid !== object.metadata.uid) {
-    const why = `Precondition failed: UID in precondition: ${options.uid}, UID in object meta: ${object.metadata.uid}`;
-    throw conflict(resource, name, why);
-  }
-  if (options.resourceVersion && options.resourceVersion !== object.metadata.resourceVersion) {
-    throw conflict(resource, name);
-  }
-  const strategy = strategyOf(resource);
-  const grace = strategy.graceSeconds?.(object, options.graceSeconds) ?? 0;
-  const stays = grace > 0 || (object.metadata.finalizers ?? []).length > 0 || strategy.staysForNow?.(object) === true;
-  if (options.dryRun) return { stored: held, gone: !stays };
-  if (options.propagation === 'Orphan') orphanDependents(world, object);
-  if (!stays) return { stored: world.store.remove(resource.storage, object), gone: true };
-  if (object.metadata.deletionTimestamp && grace >= (object.metadata.deletionGracePeriodSeconds ?? 0)) {
-    return { stored: held, gone: false };
-  }
-  const deletionTimestamp = timestamp(new Date(world.now().getTime() + grace * 1000));
-  const metadata = { ...object.metadata, deletionTimestamp, deletionGracePeriodSeconds: grace };
-  if (resource.countsGenerations) metadata.generation = (metadata.generation ?? 1) + 1;
-  return { stored: world.store.put(resource.storage, { ...object, metadata }), gone: false };
-}
-
-/** Lets go of what an object owns, so that it stays when its owner goes. */
-function orphanDependents(world: World, { metadata: { uid, namespace } }: KubeObject): void {
-  for (const { storage } of RESOURCES) {
-    for (const { object } of world.store.list(storage)) {
-      const owners = object.metadata.ownerReferences ?? [];
-      if (object.metadata.namespace !== namespace || !owners.some((owner) => owner.uid === uid)) continue;
-      const ownerReferences = owners.filter((owner) => owner.uid !== uid);
-      world.store.put(storage, { ...object, metadata: { ...object.metadata, ownerReferences } });
-    }
-  }
+  const isOver = after.metadata.deletionTimestamp !== undefined && !staysAfterDeletion(resource, after);
+  return isOver ? world.store.remove(resource.storage, after) : put;
 }
 
 /** Fills in, checks and allocates. Throws what kubectl prints as `The Service "x" is invalid: …`. */
@@ -166,7 +84,7 @@ function merged(
   const metadata = { ...given.metadata, ...identity };
   for (const field of SERVER_FIELDS) if (metadata[field] === undefined) delete metadata[field];
   if (subresource === 'status') {
-    const kept: KubeObject = { ...before, metadata: { ...before.metadata } };
+    const kept = copy(before);
     if (given.status === undefined) delete kept.status;
     else kept.status = given.status;
     return kept;
@@ -188,14 +106,6 @@ const SERVER_FIELDS = [
   'namespace',
   'resourceVersion',
 ] as const;
-
-function isReadyToGo(resource: Resource, { metadata, ...rest }: KubeObject): boolean {
-  if (!metadata.deletionTimestamp || (metadata.finalizers ?? []).length > 0) return false;
-  return (
-    (metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
-    !strategyOf(resource).staysForNow?.({ metadata, ...rest } as KubeObject)
-  );
-}
 
 function withoutMetaAndStatus({ metadata: _metadata, status: _status, ...rest }: KubeObject): KubeObject {
   return rest as KubeObject;

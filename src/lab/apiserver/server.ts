@@ -8,16 +8,15 @@ import type { Access } from './access.ts';
 import { trackAllocations } from './allocations.ts';
 import { startControllers } from './controllers/controllers.ts';
 import type { PodRuntime } from './controllers/pods.ts';
-import { decodeObject } from './decode.ts';
+import { type DeleteOptions, remove } from './deletion.ts';
 import { Faults } from './faults.ts';
-import { firstObjects, namespaceObject } from './first-objects.ts';
+import { firstObjects } from './first-objects.ts';
 import { faultAnswer, type HandlerSettings, handle } from './handler.ts';
+import { apply, listed, type Selection } from './hands.ts';
 import type { KubeObject } from './object.ts';
 import { Pages } from './read.ts';
-import { create, type DeleteOptions, remove, update } from './registry.ts';
 import type { ApiRequest } from './request.ts';
-import { type Resource, resourceNamed, resourceOfKind } from './resources.ts';
-import { objectPredicate } from './selectors.ts';
+import { resourceNamed } from './resources.ts';
 import { type Listener, Store } from './store.ts';
 import type { WatchStream } from './watch.ts';
 import type { ClusterFacts, World } from './world.ts';
@@ -46,12 +45,6 @@ export interface ApiServerOptions {
   /** Told of what goes wrong in controllers; they try again by themselves. */
   readonly onProblem?: (problem: unknown) => void;
   readonly now?: () => Date;
-}
-
-export interface Selection {
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
 }
 
 export interface ApiServer {
@@ -174,33 +167,6 @@ function newWorld(options: ApiServerOptions): World {
   const world: World = { store, facts, now: options.now ?? (() => new Date()), allocations: trackAllocations(store) };
   for (const object of firstObjects(serviceCIDRs, options.advertise)) apply(world, object);
   return world;
-}
-
-function apply(world: World, object: KubeObject): KubeObject {
-  const resource = resourceOfKind(object.apiVersion, object.kind);
-  if (!resource) throw new Error(`this server has no ${object.apiVersion} ${object.kind}`);
-  const namespace = resource.namespaced ? (object.metadata.namespace ?? 'default') : undefined;
-  if (namespace && !world.store.get('namespaces', undefined, namespace)) apply(world, namespaceObject(namespace));
-  const { resourceVersion: _ignored, ...rest } = object.metadata;
-  const metadata = { ...rest, ...(namespace && { namespace }) };
-  const { object: given } = decodeObject(resource, { ...object, metadata }, 'Strict');
-  const exists = world.store.get(resource.storage, namespace, metadata.name);
-  const stored = exists ? update(world, resource, given) : create(world, resource, given);
-  if (object.status === undefined || !resource.subresources.includes('status')) return stored.object;
-  return update(world, resource, { ...stored.object, status: object.status }, { subresource: 'status' }).object;
-}
-
-function listed(
-  world: World,
-  resource: Resource,
-  { namespace, labelSelector = '', fieldSelector = '' }: Selection,
-): KubeObject[] {
-  const predicate = objectPredicate(resource, { label: labelSelector, field: fieldSelector });
-  return world.store
-    .list(resource.storage)
-    .map(({ object }) => object)
-    .filter((object) => namespace === undefined || object.metadata.namespace === namespace)
-    .filter((object) => !predicate || predicate(object));
 }
 
 function listening(server: Server, port: number, host: string): Promise<void> {

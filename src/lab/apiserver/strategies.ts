@@ -2,9 +2,9 @@
 import { fillService } from './defaults/service.ts';
 import { fillDeployment, fillPod, fillReplicaSet } from './defaults/workloads.ts';
 import type { KubeObject } from './object.ts';
-import type { Strategy } from './registry.ts';
 import type { Resource } from './resources.ts';
 import { allocateService } from './service-allocation.ts';
+import type { Strategy } from './strategy.ts';
 import type { Deployment, EndpointSlice, Endpoints, Namespace, Pod, ReplicaSet, Service } from './types.ts';
 import { checkEndpointSlice, checkEndpoints } from './validate/endpoints.ts';
 import { checkMetadata } from './validate/metadata.ts';

@@ -1,10 +1,11 @@
 // create, update, patch, delete and deletecollection as HTTP asks for them: bodies in, JSON text and a code out.
 import { decodeObject, type FieldValidation, parseBody } from './decode.ts';
+import { type DeleteOptions, remove } from './deletion.ts';
 import { storedForm } from './event-view.ts';
 import { isObject, type Json, type KubeObject, objectKey } from './object.ts';
 import { applyPatch, requirePatchType } from './patch.ts';
 import { matching, renderOptions, requireStored } from './read.ts';
-import { create, type DeleteOptions, remove, update, type WriteOptions } from './registry.ts';
+import { create, update, type WriteOptions } from './registry.ts';
 import { renderList, renderOne } from './render.ts';
 import type { ApiRequest } from './request.ts';
 import { qualifiedName } from './resources.ts';

@@ -5,10 +5,9 @@ import { sameJson } from '../object.ts';
 import type { EndpointAddress, EndpointSlice, EndpointSubset, Endpoints, Service, SliceEndpoint } from '../types.ts';
 import type { World } from '../world.ts';
 import { type Controller, ownKey, splitKey } from './controller.ts';
+import { SERVICE_NAME, SLICE_MANAGED_BY } from './labels.ts';
 import { add, all, drop, find, ownerReference, replace } from './objects.ts';
 
-const SERVICE_NAME = 'kubernetes.io/service-name';
-const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const MANAGER = 'endpointslicemirroring-controller.k8s.io';
 const SKIP = 'endpointslice.kubernetes.io/skip-mirror';
 
@@ -18,7 +17,7 @@ export function endpointMirrorController(world: World): Controller {
     reconcile(key) {
       const { namespace, name } = splitKey(key);
       const held = all<EndpointSlice>(world, 'endpointslices', namespace).filter(
-        ({ metadata }) => metadata.labels?.[SERVICE_NAME] === name && metadata.labels[MANAGED_BY] === MANAGER,
+        ({ metadata }) => metadata.labels?.[SERVICE_NAME] === name && metadata.labels[SLICE_MANAGED_BY] === MANAGER,
       );
       const wanted = wantedSlices(world, namespace, name);
       for (const [i, slice] of wanted.entries()) writeSlice(world, held[i], slice);
@@ -43,7 +42,7 @@ function wantedSlices(world: World, namespace: string, name: string): EndpointSl
           name: '',
           generateName: `${name}-`,
           namespace,
-          labels: { ...endpoints.metadata.labels, [SERVICE_NAME]: name, [MANAGED_BY]: MANAGER },
+          labels: { ...endpoints.metadata.labels, [SERVICE_NAME]: name, [SLICE_MANAGED_BY]: MANAGER },
           ownerReferences: [ownerReference(endpoints)],
         },
         addressType,

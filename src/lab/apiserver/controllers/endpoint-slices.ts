@@ -6,14 +6,11 @@ import type { EndpointPort, EndpointSlice, Node, Pod, Service, SliceEndpoint } f
 import type { World } from '../world.ts';
 import { type Controller, ownKey, splitKey } from './controller.ts';
 import { portsFor, sliceEndpoint, zoneOf } from './endpoint.ts';
+import { HEADLESS, SERVICE_NAME, SLICE_MANAGED_BY, TRIGGER_TIME } from './labels.ts';
 import { add, all, drop, find, ownerReference, replace } from './objects.ts';
 import { isPodFinished } from './pod-state.ts';
 
-const SERVICE_NAME = 'kubernetes.io/service-name';
-const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const MANAGER = 'endpointslice-controller.k8s.io';
-const HEADLESS = 'service.kubernetes.io/headless';
-const TRIGGER_TIME = 'endpoints.kubernetes.io/last-change-trigger-time';
 const MOST_PER_SLICE = 100;
 
 export function endpointSliceController(world: World): Controller {
@@ -23,7 +20,7 @@ export function endpointSliceController(world: World): Controller {
       pods: (change) => servicesOf(world, change),
       endpointslices: ({ now }) => {
         const { labels = {}, namespace } = now.object.metadata;
-        return labels[MANAGED_BY] === MANAGER ? [`${namespace}/${labels[SERVICE_NAME]}`] : [];
+        return labels[SLICE_MANAGED_BY] === MANAGER ? [`${namespace}/${labels[SERVICE_NAME]}`] : [];
       },
       // The zone of an endpoint is its node's.
       nodes: ({ now, before }) =>
@@ -32,7 +29,7 @@ export function endpointSliceController(world: World): Controller {
     reconcile(key) {
       const { namespace, name } = splitKey(key);
       const held = all<EndpointSlice>(world, 'endpointslices', namespace).filter(
-        ({ metadata }) => metadata.labels?.[SERVICE_NAME] === name && metadata.labels[MANAGED_BY] === MANAGER,
+        ({ metadata }) => metadata.labels?.[SERVICE_NAME] === name && metadata.labels[SLICE_MANAGED_BY] === MANAGER,
       );
       const service = find<Service>(world, 'services', namespace, name);
       const selects =
@@ -154,7 +151,7 @@ function sliceLabels({ metadata, spec }: Service): { [key: string]: string } {
   return {
     ...metadata.labels,
     ...(spec.clusterIP === 'None' && { [HEADLESS]: '' }),
-    [MANAGED_BY]: MANAGER,
+    [SLICE_MANAGED_BY]: MANAGER,
     [SERVICE_NAME]: metadata.name,
   };
 }

@@ -7,12 +7,12 @@ import type { World } from '../world.ts';
 import { type Controller, ownKey, splitKey } from './controller.ts';
 import { podIp, portsFor } from './endpoint.ts';
 import { servicesOf } from './endpoint-slices.ts';
+import { HEADLESS, TRIGGER_TIME } from './labels.ts';
 import { add, all, drop, find, replace } from './objects.ts';
 import { isPodFinished, isPodReady, isPodTerminating } from './pod-state.ts';
 
 const MANAGED_BY = 'endpoints.kubernetes.io/managed-by';
 const MANAGER = 'endpoint-controller';
-const TRIGGER_TIME = 'endpoints.kubernetes.io/last-change-trigger-time';
 
 export function endpointsController(world: World): Controller {
   return {
@@ -70,7 +70,7 @@ function writeEndpoints(world: World, service: Service, held: Endpoints | undefi
   const labels = {
     ...service.metadata.labels,
     [MANAGED_BY]: MANAGER,
-    ...(service.spec.clusterIP === 'None' && { 'service.kubernetes.io/headless': '' }),
+    ...(service.spec.clusterIP === 'None' && { [HEADLESS]: '' }),
   };
   if (held && sameJson(held.subsets ?? [], subsets) && sameJson(held.metadata.labels ?? {}, labels)) return;
   const { namespace, name } = service.metadata;

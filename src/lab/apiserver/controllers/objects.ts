@@ -1,6 +1,8 @@
 // How controllers read and write: by kind, through the same registry as everybody else.
+
+import { remove } from '../deletion.ts';
 import type { KubeObject } from '../object.ts';
-import { create, remove, update } from '../registry.ts';
+import { create, update } from '../registry.ts';
 import { resourceNamed } from '../resources.ts';
 import type { Condition } from '../types.ts';
 import type { World } from '../world.ts';
