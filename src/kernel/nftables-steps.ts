@@ -14,9 +14,10 @@ import type {
   NftRule,
   NftSet,
   NftTable,
+  NftType,
 } from './nftables-objects.ts';
-import { commentUserdata, setUserdata } from './nftables-userdata.ts';
-import { encodeValue, intervals, parseVerdict, typeId, typeLength, valueTypes } from './nftables-values.ts';
+import { commentUserdata, setUserdata, writeComment } from './nftables-userdata.ts';
+import { encodeInto, encodeValue, intervals, parseVerdict, typeId, typeLength, valueTypes } from './nftables-values.ts';
 
 // NFT_MSG_* of linux/netfilter/nf_tables.h
 export const MESSAGE = {
@@ -325,15 +326,22 @@ function writeElements(
 
 function writeElement(writer: MessageWriter, set: NftSet, element: NftElement): void {
   if (element.timeoutSeconds !== undefined) writer.u64(4, BigInt(element.timeoutSeconds) * 1000n);
-  writeElementKey(writer, encodeValue(set.key, element.key), false);
+  writeTyped(writer, 1, set.key, element.key);
   if (element.value !== undefined && set.value === 'verdict') {
     writer.begin(2);
     writeVerdict(writer, parseVerdict(element.value));
     writer.end();
   } else if (element.value !== undefined) {
-    writeValue(writer, 2, encodeValue(valueTypes(set), element.value));
+    writeTyped(writer, 2, valueTypes(set), element.value);
   }
-  if (element.comment) writer.bytes(6, commentUserdata(element.comment));
+  if (element.comment) writeComment(writer, 6, element.comment);
+}
+
+function writeTyped(writer: MessageWriter, type: number, types: readonly NftType[], text: string): void {
+  writer.begin(type);
+  const at = writer.room(1, typeLength(types));
+  encodeInto(writer.buffer, at, types, text);
+  writer.end();
 }
 
 /** A range of a named set is two elements: its start, and the first key after it. */

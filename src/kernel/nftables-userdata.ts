@@ -3,6 +3,7 @@
 //
 //   0      1        2
 //   | type | length | bytes ...     again and again; numbers are in host order
+import { isAscii, type MessageWriter } from './netlink/attributes.ts';
 import type { NftSet, NftTypeof } from './nftables-objects.ts';
 import { byteOrder, valueTypes } from './nftables-values.ts';
 
@@ -38,6 +39,19 @@ const decoder = new TextDecoder();
 
 export function commentUserdata(comment: string): Uint8Array {
   return entry(COMMENT, text(comment));
+}
+
+/** The same, written in place: every row has one. */
+export function writeComment(writer: MessageWriter, type: number, comment: string): void {
+  if (comment.length > MAX_COMMENT_BYTES || !isAscii(comment)) {
+    writer.bytes(type, commentUserdata(comment));
+    return;
+  }
+  const at = writer.room(type, comment.length + 3);
+  const { buffer } = writer;
+  buffer[at] = COMMENT;
+  buffer[at + 1] = comment.length + 1;
+  for (let i = 0; i < comment.length; i++) buffer[at + 2 + i] = comment.charCodeAt(i);
 }
 
 /** The comment in the userdata of anything but a set. */

@@ -37,20 +37,23 @@ export function byteOrder(types: readonly NftType[]): number {
 }
 
 export function encodeValue(types: readonly NftType[], text: string): Uint8Array {
-  if (types.length === 1) {
-    const bytes = new Uint8Array(TYPES[types[0]!].length);
-    writePart(bytes, 0, types[0]!, text);
-    return bytes;
-  }
-  const parts = text.split(JOINT);
-  if (parts.length !== types.length) throw new Error(`"${text}" does not have ${types.length} parts`);
   const bytes = new Uint8Array(typeLength(types));
-  let at = 0;
-  for (const [i, type] of types.entries()) {
-    writePart(bytes, at, type, parts[i]!);
-    at += paddedLength(type);
-  }
+  encodeInto(bytes, 0, types, text);
   return bytes;
+}
+
+/** Writes a value where there are zeros. */
+export function encodeInto(bytes: Uint8Array, at: number, types: readonly NftType[], text: string): void {
+  let start = 0;
+  let position = at;
+  for (const [i, type] of types.entries()) {
+    const isLast = i === types.length - 1;
+    const end = isLast ? text.length : text.indexOf(JOINT, start);
+    if (end < 0) throw new Error(`"${text}" does not have ${types.length} parts`);
+    writePart(bytes, position, type, text.slice(start, end));
+    start = end + JOINT.length;
+    position += paddedLength(type);
+  }
 }
 
 export function decodeValue(types: readonly NftType[], bytes: Uint8Array): string {
@@ -76,9 +79,9 @@ export function formatVerdict(verdict: NftVerdict): string {
 }
 
 export function parseVerdict(text: string): NftVerdict {
-  const [kind, chain] = text.split(' ');
-  if ((kind === 'jump' || kind === 'goto') && chain) return { kind, chain };
-  if (kind === 'drop' || kind === 'accept' || kind === 'return') return { kind };
+  if (text.startsWith('goto ')) return { kind: 'goto', chain: text.slice(5) };
+  if (text.startsWith('jump ')) return { kind: 'jump', chain: text.slice(5) };
+  if (text === 'drop' || text === 'accept' || text === 'return') return { kind: text };
   throw new Error(`not a verdict: "${text}"`);
 }
 
@@ -136,6 +139,8 @@ function paddedLength(type: NftType): number {
 function writePart(bytes: Uint8Array, at: number, type: NftType, text: string): void {
   switch (type) {
     case 'ipv4_addr':
+      writeIPv4(bytes, at, text);
+      return;
     case 'ipv6_addr':
       bytes.set(ipBytes(text), at);
       return;
@@ -144,6 +149,7 @@ function writePart(bytes: Uint8Array, at: number, type: NftType, text: string): 
       return;
     case 'inet_service': {
       const port = Number(text);
+      if (!(port >= 0 && port <= 65535)) throw new Error(`not a port: "${text}"`);
       bytes[at] = port >> 8;
       bytes[at + 1] = port & 0xff;
       return;
@@ -152,6 +158,27 @@ function writePart(bytes: Uint8Array, at: number, type: NftType, text: string): 
     case 'integer':
       new DataView(bytes.buffer, bytes.byteOffset).setUint32(at, Number(text), true);
   }
+}
+
+const DOT = 46;
+const ZERO = 48;
+
+/** Canonical text only, digit by digit: most of what is ever encoded is this. */
+function writeIPv4(bytes: Uint8Array, at: number, text: string): void {
+  let octet = 0;
+  let dots = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === DOT) {
+      bytes[at + dots++] = octet;
+      octet = 0;
+    } else {
+      octet = octet * 10 + code - ZERO;
+      if (code < ZERO || code > ZERO + 9 || octet > 255) throw new Error(`not an IPv4 address: "${text}"`);
+    }
+  }
+  if (dots !== 3) throw new Error(`not an IPv4 address: "${text}"`);
+  bytes[at + 3] = octet;
 }
 
 function readPart(type: NftType, bytes: Uint8Array): string {

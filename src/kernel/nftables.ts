@@ -5,7 +5,7 @@ import type { Message } from './netlink/message.ts';
 import { NLM_F_ACK, NLM_F_DUMP } from './netlink/message.ts';
 import { commitBatch, encodeRequest, NFPROTO } from './netlink/netfilter.ts';
 import { NetlinkSocket } from './netlink/socket.ts';
-import { Subscription } from './netlink/subscription.ts';
+import { Subscription, type SubscriptionEvent } from './netlink/subscription.ts';
 import type {
   NftEvent,
   NftHeldChain,
@@ -17,18 +17,64 @@ import type {
   NftSet,
   NftTable,
 } from './nftables-objects.ts';
-import { joinIntervals, readChain, readElements, readEvent, readRule, readSet, readTable } from './nftables-read.ts';
+import {
+  joinIntervals,
+  readChain,
+  readElements,
+  readEvent,
+  readGeneration,
+  readRule,
+  readSet,
+  readTable,
+} from './nftables-read.ts';
 import { encodeSteps, MESSAGE, NFT_SET_ANONYMOUS } from './nftables-steps.ts';
 import { encodeValue } from './nftables-values.ts';
 
 const NFNLGRP_NFTABLES = 7;
 
+// News of a bigger transaction than this may not fit the buffer they are read from.
+const QUIET_STEPS = 100;
+
+interface Watch {
+  readonly subscription: Subscription;
+  readonly listener: (event: NftEvent) => void;
+}
+
 export class Nftables {
   readonly #socket = new NetlinkSocket('netfilter');
+  readonly #watches = new Set<Watch>();
 
   /** All operations happen at one instant, or none does and the error names the first that was refused. */
   async commit(table: NftTable, operations: readonly NftOperation[]): Promise<void> {
-    await commitBatch(this.#socket, 'nftables', encodeSteps(table, operations), 'nftables.commit');
+    const steps = encodeSteps(table, operations);
+    const commit = () => commitBatch(this.#socket, 'nftables', steps, 'nftables.commit');
+    if (steps.length > QUIET_STEPS && this.#watches.size > 0) await this.#quietly(commit);
+    else await commit();
+  }
+
+  /** The kernel tells watchers of every row, also of ours, and so many that they may be lost. Its count of transactions says
+   *  whether all of the news are our own, and need not be heard. */
+  async #quietly(commit: () => Promise<void>): Promise<void> {
+    for (const { subscription } of this.#watches) subscription.look();
+    const before = await this.generation();
+    await commit();
+    const after = await this.generation();
+    for (const { subscription, listener } of this.#watches) {
+      subscription.skip();
+      if (after !== before + 1) listener({ kind: 'overrun' });
+    }
+  }
+
+  /** Counts the transactions in this network namespace, whoever made them. */
+  async generation(): Promise<number> {
+    const sequence = this.#socket.takeSequence();
+    const request = { message: MESSAGE.getGeneration, flags: NLM_F_ACK, family: NFPROTO.unspecified };
+    const [reply] = await this.#socket.request(
+      encodeRequest('nftables', request, sequence),
+      sequence,
+      'nftables.generation',
+    );
+    return reply ? readGeneration(reply) : 0;
   }
 
   /** Whether the kernel would take the operations; it changes nothing. */
@@ -72,17 +118,27 @@ export class Nftables {
   }
 
   /** Reports changes that others make to the table. Our own transactions are told apart by the socket they came from. */
-  watch(table: NftTable, listener: (event: NftEvent) => void): Subscription {
-    return new Subscription('netfilter', [NFNLGRP_NFTABLES], (event) => {
+  watch(table: NftTable, listener: (event: NftEvent) => void): Pick<Subscription, 'look' | 'close'> {
+    const hear = (event: SubscriptionEvent): void => {
       if (event.kind === 'overrun') {
-        listener({ kind: 'overrun' });
+        listener(event);
         return;
       }
       for (const message of event.messages) {
         const change = message.portId === this.#socket.portId ? undefined : readEvent(message, table);
         if (change) listener(change);
       }
-    });
+    };
+    const subscription = new Subscription('netfilter', [NFNLGRP_NFTABLES], hear);
+    const watch = { subscription, listener };
+    this.#watches.add(watch);
+    return {
+      look: () => subscription.look(),
+      close: () => {
+        this.#watches.delete(watch);
+        subscription.close();
+      },
+    };
   }
 
   close(): void {

@@ -211,6 +211,25 @@ test('changes by others are reported, our own and those of other tables are not'
   }
 });
 
+test('a big transaction of our own is no news, and foreign changes beside it are', async () => {
+  const ips: NftSet = { name: 'ips', key: ['ipv4_addr'] };
+  const rows = (first: number): NftElement[] =>
+    Array.from({ length: 50_000 }, (_, i) => ({ key: `10.${first}.${i >> 8}.${i & 255}`, comment: 'x'.repeat(100) }));
+  await nftables.commit(table, [{ op: 'add-table' }, { op: 'add-set', set: ips }]);
+  const events: NftEvent[] = [];
+  const watch = nftables.watch(table, (event) => events.push(event));
+  try {
+    await nftables.commit(table, [{ op: 'add-elements', set: ips, elements: rows(1) }]);
+    watch.look();
+    assert.deepEqual(events, []);
+    nft('delete element ip t ips { 10.1.0.0 }');
+    await nftables.commit(table, [{ op: 'add-elements', set: ips, elements: rows(2) }]);
+    assert.deepEqual(events, [{ kind: 'changed', object: 'element', isRemoval: true }]);
+  } finally {
+    watch.close();
+  }
+});
+
 test('news that come faster than they are read are reported as an overrun', async () => {
   const kinds: SubscriptionEvent['kind'][] = [];
   const subscription = new Subscription('netfilter', [NFNLGRP_NFTABLES], (event) => kinds.push(event.kind), 4096);

@@ -94,12 +94,22 @@ export class MessageWriter {
 
   /** Text with the NUL at its end that the kernel expects. */
   text(type: number, value: string): void {
-    if (value.length > 64 || !/^[\x20-\x7e]*$/.test(value)) {
+    if (!isAscii(value)) {
       this.bytes(type, encoder.encode(`${value}\0`));
       return;
     }
     const at = this.#attribute(type, value.length + 1);
     for (let i = 0; i < value.length; i++) this.#bytes[at + i] = value.charCodeAt(i);
+  }
+
+  /** An attribute of so many zeros, for the caller to fill: where they begin in `buffer`. */
+  room(type: number, length: number): number {
+    return this.#attribute(type, length);
+  }
+
+  /** What `room` points into; until the next write. */
+  get buffer(): Uint8Array {
+    return this.#bytes;
   }
 
   nest(type: number, write: () => void): void {
@@ -143,6 +153,12 @@ export class MessageWriter {
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer);
   }
+}
+
+/** Nearly all text is; it is then written without the help of an encoder, of which each call costs more than the text. */
+export function isAscii(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 126) return false;
+  return true;
 }
 
 /** The attributes from `offset` on; their payloads are views of `bytes`. */

@@ -35,6 +35,11 @@ export class Subscription {
     for (let event = this.#next(); event; event = this.#next()) this.#listener(event);
   }
 
+  /** Throws away what has come so far. */
+  skip(): void {
+    while (this.#next());
+  }
+
   close(): void {
     clearInterval(this.#timer);
     this.#socket.close();

@@ -1,6 +1,5 @@
 // The effects of nftables mode: reading the table, sending a change as one transaction, and watching for foreign hands.
 import { isNotFound, KernelError } from '../../kernel/error.ts';
-import type { Subscription } from '../../kernel/netlink/subscription.ts';
 import type { Nftables } from '../../kernel/nftables.ts';
 import type { NftEvent, NftHeldSet, NftSet, NftTable } from '../../kernel/nftables-objects.ts';
 import { describesSet } from '../../kernel/nftables-read.ts';
@@ -26,7 +25,7 @@ export class NftablesDriver {
   }
 
   /** Reports what others do to the table. */
-  watch(listener: (event: NftEvent) => void): Subscription {
+  watch(listener: (event: NftEvent) => void): ReturnType<Nftables['watch']> {
     return this.nftables.watch(this.table, listener);
   }
 }

@@ -2,7 +2,7 @@
 // in which nothing is referred to before it exists or after it went.
 // After the plan before, that is what changed with its services; after a reading of the kernel, everything is compared.
 import { isDeepStrictEqual } from 'node:util';
-import type { NftBase, NftElement, NftOperation, NftSet, NftTable } from '../../kernel/nftables-objects.ts';
+import type { NftBase, NftOperation, NftSet, NftTable } from '../../kernel/nftables-objects.ts';
 import type { AffinityPlan } from './affinity.ts';
 import { ruleOf } from './expressions.ts';
 import type { FixedPart } from './fixed.ts';
@@ -58,7 +58,8 @@ function isMendable(held: KernelState, { fixed }: NftablesPlan): boolean {
 }
 
 function follow(plan: NftablesPlan): NftablesChange {
-  const { delta, fixed, replacedFixed, discarded } = plan;
+  const { fixed, replacement, replacedFixed, discarded } = plan;
+  const delta = replacement.delta();
   const fixedDelta = replacedFixed ? diffFixed(replacedFixed, fixed) : NO_FIXED_CHANGE;
   return {
     ...common(plan),
@@ -66,7 +67,7 @@ function follow(plan: NftablesPlan): NftablesChange {
     remakesTable: false,
     addedChains: [...fixedDelta.addedChains, ...delta.addedChains],
     replacedChains: [...fixedDelta.replacedChains, ...delta.replacedChains],
-    emptiedChains: delta.removedChains,
+    emptiedChains: replacement.removedChains,
     removedChains: discarded,
     addedSets: [...fixedDelta.addedSets, ...delta.addedSets],
     removedSets: [...fixedDelta.removedSets, ...delta.removedSets].map(({ name }) => name),
@@ -179,7 +180,7 @@ export function operationsOf(change: NftablesChange): NftOperation[] {
     ...ruled.flatMap(({ name, rules }) =>
       rules.map((rule) => ({ op: 'add-rule', rule: ruleOf(table, name, rule) }) as const),
     ),
-    ...bySet(change, change.addedRows, (set, rows) => ({ op: 'add-elements', set, elements: rows.map(elementOf) })),
+    ...bySet(change, change.addedRows, (set, rows) => ({ op: 'add-elements', set, elements: rows })),
     ...change.removedSets.map((set) => ({ op: 'delete-set', set }) as const),
     ...change.removedChains.map((chain) => ({ op: 'delete-chain', chain }) as const),
   ];
@@ -194,8 +195,4 @@ function bySet(
   return [...Map.groupBy(rows, ({ set }) => set)]
     .filter(([name]) => !removedSets.includes(name))
     .map(([name, ofSet]) => operation(sets.get(name)!, ofSet));
-}
-
-function elementOf({ key, value, comment }: Row): NftElement {
-  return { key, ...(value !== undefined && { value }), ...(comment !== undefined && { comment }) };
 }

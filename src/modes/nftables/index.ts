@@ -14,7 +14,6 @@ export interface PlanDelta {
   readonly addedChains: readonly ChainPlan[];
   /** Chains whose rules are others now. */
   readonly replacedChains: readonly ChainPlan[];
-  readonly removedChains: readonly string[];
   readonly addedSets: readonly NftSet[];
   readonly removedSets: readonly NftSet[];
   readonly addedRows: readonly Row[];
@@ -24,9 +23,15 @@ export interface PlanDelta {
   readonly affinity: readonly AffinityPlan[];
 }
 
+/** Services were replaced. Where the kernel is read anyway nobody asks for the steps, and then they are never computed. */
+export interface Replacement {
+  readonly removedChains: readonly string[];
+  delta(): PlanDelta;
+}
+
 interface Counted<T> {
-  readonly value: T;
-  readonly count: number;
+  value: T;
+  count: number;
 }
 
 export class ServiceIndex {
@@ -41,14 +46,19 @@ export class ServiceIndex {
     this.#family = family;
   }
 
-  /** Replaces services, and returns what that changes. */
-  replace(changes: Iterable<readonly [before: ServiceModel | undefined, after: ServiceModel | undefined]>): PlanDelta {
+  /** Replaces services. What that changes can be asked for until they are replaced again. */
+  replace(
+    changes: Iterable<readonly [before: ServiceModel | undefined, after: ServiceModel | undefined]>,
+  ): Replacement {
     const journal = new Journal();
     for (const [before, after] of changes) {
       for (const port of before?.ports ?? []) this.#remove(port, journal);
       for (const port of after?.ports ?? []) this.#add(port, journal);
     }
-    return this.#delta(journal);
+    const removedChains = [...journal.chains.keys()].filter(
+      (name) => journal.chains.get(name) && !this.#chains.has(name),
+    );
+    return { removedChains, delta: () => this.#delta(journal) };
   }
 
   *rows(): Generator<Row> {
@@ -67,7 +77,8 @@ export class ServiceIndex {
   #add(port: ServicePort, journal: Journal): void {
     for (const claim of claimsOf(port)) {
       const key = frontendKey(claim);
-      const others = note(journal.claims, this.#claims, key) ?? [];
+      const others = this.#claims.get(key) ?? [];
+      note(journal.claims, key, others);
       this.#claims.set(key, others.length === 0 ? [claim] : [...others, claim].sort(byName));
       for (const chain of chainsOf(claim)) count(this.#chains, journal.chains, chain.name, chain);
     }
@@ -78,7 +89,9 @@ export class ServiceIndex {
   #remove(port: ServicePort, journal: Journal): void {
     for (const claim of claimsOf(port)) {
       const key = frontendKey(claim);
-      const others = (note(journal.claims, this.#claims, key) ?? []).filter((other) => other.port !== port);
+      const all = this.#claims.get(key) ?? [];
+      note(journal.claims, key, all);
+      const others = all.filter((other) => other.port !== port);
       if (others.length > 0) this.#claims.set(key, others);
       else this.#claims.delete(key);
       for (const { name } of chainsOf(claim)) discount(this.#chains, journal.chains, name);
@@ -88,20 +101,19 @@ export class ServiceIndex {
   }
 
   #delta(journal: Journal): PlanDelta {
-    const chains = compare(journal.chains, this.#chains, (chain) => chain.value);
-    const sharedRows = compare(journal.sharedRows, this.#sharedRows, ({ value }) => value);
-    const affinity = compare(journal.affinity, this.#affinity, ({ value }) => value);
+    const chains = compare(journal.chains, this.#chains);
+    const sharedRows = compare(journal.sharedRows, this.#sharedRows);
+    const affinity = compare(journal.affinity, this.#affinity);
     const addedRows = [...sharedRows.added];
     const removedRows = [...sharedRows.removed];
     for (const [key, before] of journal.claims) {
-      const [old] = before ?? [];
+      const [old] = before;
       const [now] = this.#claims.get(key) ?? [];
       if (old !== now) diffRows(old ? rowsOf(old) : [], now ? rowsOf(now) : [], addedRows, removedRows);
     }
     return {
       addedChains: chains.added,
       replacedChains: chains.replaced,
-      removedChains: chains.removed.map(({ name }) => name),
       addedSets: affinity.added.map(({ set }) => set),
       removedSets: affinity.removed.map(({ set }) => set),
       addedRows,
@@ -113,46 +125,43 @@ export class ServiceIndex {
 
 /** What was there before, of everything that was touched. */
 class Journal {
-  readonly claims = new Map<string, readonly Claim[] | undefined>();
-  readonly sharedRows = new Map<string, Counted<Row> | undefined>();
-  readonly chains = new Map<string, Counted<ChainPlan> | undefined>();
-  readonly affinity = new Map<string, Counted<AffinityPlan> | undefined>();
+  readonly claims = new Map<string, readonly Claim[]>();
+  readonly sharedRows = new Map<string, Row | undefined>();
+  readonly chains = new Map<string, ChainPlan | undefined>();
+  readonly affinity = new Map<string, AffinityPlan | undefined>();
 }
 
-function note<T>(journal: Map<string, T | undefined>, index: ReadonlyMap<string, T>, key: string): T | undefined {
-  const now = index.get(key);
-  if (!journal.has(key)) journal.set(key, now);
-  return now;
+function note<T>(journal: Map<string, T>, key: string, before: T): void {
+  if (!journal.has(key)) journal.set(key, before);
 }
 
-function count<T>(
-  index: Map<string, Counted<T>>,
-  journal: Map<string, Counted<T> | undefined>,
-  key: string,
-  value: T,
-): void {
-  const held = note(journal, index, key);
-  index.set(key, { value, count: (held?.count ?? 0) + 1 });
+function count<T>(index: Map<string, Counted<T>>, journal: Map<string, T | undefined>, key: string, value: T): void {
+  const held = index.get(key);
+  note(journal, key, held?.value);
+  if (!held) index.set(key, { value, count: 1 });
+  else {
+    held.value = value;
+    held.count++;
+  }
 }
 
-function discount<T>(index: Map<string, Counted<T>>, journal: Map<string, Counted<T> | undefined>, key: string): void {
-  const held = note(journal, index, key)!;
-  if (held.count === 1) index.delete(key);
-  else index.set(key, { value: held.value, count: held.count - 1 });
+function discount<T>(index: Map<string, Counted<T>>, journal: Map<string, T | undefined>, key: string): void {
+  const held = index.get(key)!;
+  note(journal, key, held.value);
+  if (--held.count === 0) index.delete(key);
 }
 
-function compare<T, V>(
+function compare<T>(
   journal: ReadonlyMap<string, T | undefined>,
-  index: ReadonlyMap<string, T>,
-  entryValue: (entry: T) => V,
-): { added: V[]; replaced: V[]; removed: V[] } {
-  const changes: { added: V[]; replaced: V[]; removed: V[] } = { added: [], replaced: [], removed: [] };
+  index: ReadonlyMap<string, Counted<T>>,
+): { added: T[]; replaced: T[]; removed: T[] } {
+  const changes: { added: T[]; replaced: T[]; removed: T[] } = { added: [], replaced: [], removed: [] };
   for (const [key, before] of journal) {
-    const now = index.get(key);
-    if (now === undefined && before !== undefined) changes.removed.push(entryValue(before));
+    const now = index.get(key)?.value;
+    if (now === undefined && before !== undefined) changes.removed.push(before);
     if (now === undefined) continue;
-    if (before === undefined) changes.added.push(entryValue(now));
-    else if (!isDeepStrictEqual(entryValue(before), entryValue(now))) changes.replaced.push(entryValue(now));
+    if (before === undefined) changes.added.push(now);
+    else if (!isDeepStrictEqual(before, now)) changes.replaced.push(now);
   }
   return changes;
 }

@@ -5,7 +5,7 @@ import type { NftSet } from '../../kernel/nftables-objects.ts';
 import type { NodeModel, ServiceModel } from '../../model/model.ts';
 import type { NftablesFacts } from './facts.ts';
 import { type FixedPart, fixedPart } from './fixed.ts';
-import { type PlanDelta, ServiceIndex } from './index.ts';
+import { type Replacement, ServiceIndex } from './index.ts';
 import type { ChainPlan, Row } from './rules.ts';
 
 export interface NftablesPlan {
@@ -14,8 +14,8 @@ export interface NftablesPlan {
   /** By `namespace/name`, as they were planned. */
   readonly services: ReadonlyMap<string, ServiceModel>;
   readonly index: ServiceIndex;
-  /** What changed since the plan before. */
-  readonly delta: PlanDelta;
+  /** What changed since the plan before; to be asked for before the next plan is made. */
+  readonly replacement: Replacement;
   /** The fixed part before, if it was another. */
   readonly replacedFixed: FixedPart | undefined;
   /** Chains that nothing leads to any more, and that can go now; see facts.releasesChainsAtOnce. */
@@ -38,15 +38,15 @@ export function plan(model: NodeModel, facts: NftablesFacts, previous?: Nftables
     if (after) services.set(name, after);
     else services.delete(name);
   }
-  const delta = index.replace(changes);
+  const replacement = index.replace(changes);
   return {
     facts,
     fixed,
     services,
     index,
-    delta,
+    replacement,
     replacedFixed: previous && !isDeepStrictEqual(previous.fixed, fixed) ? previous.fixed : undefined,
-    discarded: facts.releasesChainsAtOnce ? delta.removedChains : discardable(previous, index),
+    discarded: facts.releasesChainsAtOnce ? replacement.removedChains : discardable(previous, index),
     generation: (previous?.generation ?? 0) + 1,
   };
 }
@@ -54,7 +54,7 @@ export function plan(model: NodeModel, facts: NftablesFacts, previous?: Nftables
 /** Chains that the plan before let go, unless they are needed again. */
 function discardable(previous: NftablesPlan | undefined, index: ServiceIndex): string[] {
   const needed = new Set(index.chains().map(({ name }) => name));
-  return (previous?.delta.removedChains ?? []).filter((name) => !needed.has(name));
+  return (previous?.replacement.removedChains ?? []).filter((name) => !needed.has(name));
 }
 
 export function allSets({ fixed, index }: NftablesPlan): NftSet[] {
