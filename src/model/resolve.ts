@@ -4,7 +4,7 @@ import type { Service, ServicePortSpec } from '../api/objects.ts';
 import { cidrContains, type Family } from '../lib/ip.ts';
 import type { Snapshot } from '../track/snapshot.ts';
 import { type BackendChoice, backendsFor } from './backends.ts';
-import { type EndpointsByPort, endpointsByPort, type MergedEndpoint } from './endpoints.ts';
+import { type EndpointsByPort, endpointsByPort } from './endpoints.ts';
 import type { Frontend, NodeModel, ServiceModel, ServicePort, TrafficClass } from './model.ts';
 
 /** Who this node is, as far as the choice of endpoints depends on it. The zone comes with the snapshot's Node. */
@@ -172,13 +172,11 @@ function trafficClass(
 
 /** Distinct addresses, over all ports: an endpoint with two ports is one endpoint. */
 function localReadyEndpoints(endpoints: EndpointsByPort): number {
-  const isCounted = ({ ready, backend }: MergedEndpoint): boolean => ready && backend.isLocal;
-  return new Set(
-    [...endpoints.values()]
-      .flat()
-      .filter(isCounted)
-      .map(({ backend }) => backend.ip),
-  ).size;
+  const ips = new Set<string>();
+  for (const list of endpoints.values()) {
+    for (const { ready, backend } of list) if (ready && backend.isLocal) ips.add(backend.ip);
+  }
+  return ips.size;
 }
 
 /** Plain code-unit order: never the locale's. */

@@ -30,6 +30,8 @@ class PortRuleWriter {
   readonly #protocol: string;
   readonly #usesFirewall: boolean;
   readonly #usesExternal: boolean;
+  /** By address: a backend may stand in two lists, and its chain's name is costly. */
+  readonly #endpointChains: ReadonlyMap<string, string>;
 
   constructor(port: ServicePort, facts: IptablesFacts, terse: boolean) {
     const protocol = port.protocol.toLowerCase();
@@ -37,6 +39,9 @@ class PortRuleWriter {
     this.#facts = facts;
     this.#terse = terse;
     this.#chains = serviceChains(port);
+    this.#endpointChains = new Map(
+      port.backends.reachable.map(({ address }) => [address, endpointChain(port, address)]),
+    );
     this.#protocol = `-m ${protocol} -p ${protocol}`;
     this.#usesExternal = port.hasEndpoints && port.isExternallyAccessible;
     this.#usesFirewall = port.hasEndpoints && port.sourceRanges.length > 0 && this.#of('load-balancer-ip').length > 0;
@@ -116,7 +121,7 @@ class PortRuleWriter {
       add(this.#chains.cluster, this.#balanceRules(this.#chains.cluster, backends.cluster));
     if (backends.local.length > 0) add(this.#chains.local, this.#balanceRules(this.#chains.local, backends.local));
     for (const backend of backends.reachable) {
-      const chain = endpointChain(this.#port, backend.address);
+      const chain = this.#endpointChains.get(backend.address)!;
       add(chain, this.#endpointRules(chain, backend));
     }
     return { natChains, natRules };
@@ -168,7 +173,7 @@ class PortRuleWriter {
   #balanceRules(chain: string, backends: readonly Backend[]): string[] {
     const { displayName, affinityTimeoutSeconds } = this.#port;
     const targets = backends.map(({ address }) => ({
-      chain: endpointChain(this.#port, address),
+      chain: this.#endpointChains.get(address)!,
       start: `-A ${chain}${this.#terse ? '' : ` -m comment --comment "${displayName} -> ${address}"`}`,
     }));
     const remembered = affinityTimeoutSeconds === 0 ? [] : targets;
