@@ -8,12 +8,15 @@ export interface Command {
 }
 
 const COMMANDS: Readonly<Record<string, Command>> = {
+  lab: { about: 'a cluster on this machine, to take apart', load: () => import('./lab.ts') },
   proxy: { about: 'run the agent: kube-proxy, with its flags', load: () => import('./proxy.ts') },
   render: {
     about: 'print the rules a node would hold, from files, without touching anything',
     load: () => import('./render.ts'),
   },
   trace: { about: 'show what becomes of a packet, rule by rule, and why', load: () => import('./trace.ts') },
+  verify: { about: 'check that rules do what the objects mean, case by case', load: () => import('./verify.ts') },
+  diff: { about: 'show how the kernel differs from the plan, rule by rule', load: () => import('./diff.ts') },
 };
 
 export async function main(program: string, args: readonly string[]): Promise<number> {

@@ -226,11 +226,17 @@ describe('a network at work', () => {
 });
 
 describe('a cluster of three nodes', () => {
-  const nodes = [1, 2, 3].map((number) => ({ name: `n${number}`, number }));
+  const nodes = [1, 2, 3].map((number) => ({
+    name: `n${number}`,
+    number,
+    ips: [`192.168.50.${number}`, `fd00:50::${number}`],
+    podCIDRs: [`10.244.${number}.0/24`, `fd00:10:244:${number}::/64`],
+  }));
+  const client = { name: 'x', ips: ['192.168.50.100', 'fd00:50::100'] };
   let network: Network;
 
   before(async () => {
-    network = await Network.open(clusterOf(nodes));
+    network = await Network.open(clusterOf({ nodes, client, router: '192.168.50.254', entry: 'n1' }));
     await Promise.all(
       nodes.map((node) => {
         const { number } = node;
@@ -255,7 +261,7 @@ describe('a cluster of three nodes', () => {
     );
   });
 
-  test('x enters by the first node, and an address that nobody serves ends in a timeout', async () => {
+  test('x enters by the entry node, and an address that nobody serves ends in a timeout', async () => {
     const rules = ['PREROUTING -d 203.0.113.1 -p tcp -j DNAT --to-destination 10.244.3.5', 'POSTROUTING -j MASQUERADE'];
     const stdin = `*nat\n${rules.map((rule) => `-A ${rule}\n`).join('')}COMMIT\n`;
     assert.equal((await network.exec('n1', ['iptables-restore'], { stdin })).status, 0);

@@ -1,6 +1,7 @@
 // The first process of a network's sandbox: takes requests from the Network outside, has the world do them, replies. It
 // ends when the channel closes, and everything in the sandbox ends with it.
 import type { ChildProcessWithoutNullStreams, SendHandle } from 'node:child_process';
+import dgram from 'node:dgram';
 import { once } from 'node:events';
 import net from 'node:net';
 import { assertNever } from '../../lib/assert.ts';
@@ -46,6 +47,8 @@ async function perform(request: Request): Promise<{ result?: unknown; handle?: S
       return { result: await world.getPage(request.probe) };
     case 'listen':
       return { handle: world.listen(request) };
+    case 'listenUdp':
+      return { handle: world.listenUdp(request) };
     case 'connect':
       return { handle: world.connect(request) };
     default:
@@ -70,6 +73,7 @@ async function follow(number: number, child: ChildProcessWithoutNullStreams): Pr
 function say(message: Message, handle?: SendHandle): void {
   if (!process.connected) return;
   process.send!(message, handle, {}, () => {
-    if (handle instanceof net.Server) handle.close(); // or its connections would be shared between here and there
+    // Or its connections and packets would be shared between here and there.
+    if (handle instanceof net.Server || handle instanceof dgram.Socket) handle.close();
   });
 }

@@ -1,5 +1,5 @@
 // What a Network and the process inside its sandbox say to each other, over Node's channel between parent and child. A
-// socket made for `listen` or `connect` comes along with the reply: its owner sits outside, the socket lives in the host.
+// socket made for `listen`, `listenUdp` or `connect` comes along with the reply: its owner sits outside, the socket lives in the host.
 import type { PageProbe, PageResult } from './page.ts';
 import type { PacketProbe, PacketResult } from './probe.ts';
 import type { Topology } from './topology.ts';
@@ -41,6 +41,7 @@ export interface Calls {
   packets: { asks: { readonly probe: PacketProbe }; gets: PacketResult };
   page: { asks: { readonly probe: PageProbe }; gets: PageResult };
   listen: { asks: Address; gets: undefined };
+  listenUdp: { asks: Address; gets: undefined };
   connect: { asks: Address; gets: undefined };
 }
 

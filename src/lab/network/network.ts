@@ -1,6 +1,8 @@
 // A network of hosts on this machine, apart from everything else on it. In: a Topology. Out: programs run in its hosts,
 // questions asked from them, sockets opened in them. Closing it, or the end of this process, leaves nothing behind.
 import type { ChildProcess, SendHandle } from 'node:child_process';
+import type dgram from 'node:dgram';
+import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { extname } from 'node:path';
 import { PassThrough, type Readable } from 'node:stream';
@@ -71,6 +73,12 @@ export class Network {
     this.#inside.on('exit', () => this.#refuseAll(new Error('the network is closed')));
   }
 
+  /** The first process of the sandbox as this machine numbers it: the way in for nsenter. */
+  get pid(): number {
+    const { pid } = this.#inside;
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ')[0]);
+  }
+
   /** Adds hosts and cables, also to hosts that are there. */
   async add(topology: Topology): Promise<void> {
     await this.#call('add', { topology });
@@ -112,15 +120,35 @@ export class Network {
   /** Listens in a host; its connections arrive here, as `httpServer.emit('connection', socket)` likes them. Resolves to
    *  the port, which the kernel chooses where 0 is asked for. */
   async listen(host: string, ip: string, port: number, onConnection: (socket: net.Socket) => void): Promise<number> {
+    return (await this.serve(host, ip, port, onConnection)).port;
+  }
+
+  /** As `listen`, for a server that ends before the network does. */
+  async serve(
+    host: string,
+    ip: string,
+    port: number,
+    onConnection: (socket: net.Socket) => void,
+  ): Promise<{ readonly port: number; close(): void }> {
     const server = (await this.#callForHandle('listen', { host, ip, port })) as net.Server;
     this.#servers.add(server);
     server.on('connection', onConnection);
-    return (server.address() as net.AddressInfo).port;
+    const close = () => {
+      this.#servers.delete(server);
+      server.close();
+    };
+    return { port: (server.address() as net.AddressInfo).port, close };
   }
 
-  /** Listens on a host's loopback and leads each connection to a port of this machine's loopback. */
-  forward(host: string, port: number, toPort: number): Promise<number> {
-    return this.listen(host, '127.0.0.1', port, (near) => {
+  /** A datagram socket bound in a host, in our hands. Its owner closes it. */
+  async listenUdp(host: string, ip: string, port: number): Promise<dgram.Socket> {
+    return (await this.#callForHandle('listenUdp', { host, ip, port })) as dgram.Socket;
+  }
+
+  /** Listens on a host, on its loopback unless told otherwise, and leads each connection to a port of this machine's
+   *  loopback. */
+  forward(host: string, port: number, toPort: number, ip = '127.0.0.1'): Promise<number> {
+    return this.listen(host, ip, port, (near) => {
       const far = net.connect(toPort, '127.0.0.1');
       near.pipe(far).pipe(near);
       near.on('error', () => far.destroy());
@@ -149,7 +177,10 @@ export class Network {
     });
   }
 
-  #callForHandle<Kind extends 'listen' | 'connect'>(kind: Kind, asks: Calls[Kind]['asks']): Promise<SendHandle> {
+  #callForHandle<Kind extends 'listen' | 'listenUdp' | 'connect'>(
+    kind: Kind,
+    asks: Calls[Kind]['asks'],
+  ): Promise<SendHandle> {
     return new Promise((resolve, reject) => {
       this.#ask(kind, asks, { resolve: (_result, handle) => resolve(handle!), reject });
     });

@@ -1,11 +1,20 @@
 // The inside of a network: makes hosts and cables, serves in every host, runs programs there and asks from there. One
 // process for all of them. It knows nothing of sandboxes or messages; inside.ts brings it requests.
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import dgram from 'node:dgram';
 import net from 'node:net';
 import { cidrAddress, familyOf } from '../../lib/ip.ts';
 import { answerOn } from './answer.ts';
 import { type Attempt, attempt, type Target } from './attempt.ts';
-import { allowReuse, bindSocket, connectSocket, listenSocket, openSocket, type Transport } from './libc.ts';
+import {
+  allowBothFamilies,
+  allowReuse,
+  bindSocket,
+  connectSocket,
+  listenSocket,
+  openSocket,
+  type Transport,
+} from './libc.ts';
 import type { Address, Command, ExecResult } from './messages.ts';
 import { Namespaces } from './namespace.ts';
 import { getPage, type PageProbe, type PageResult } from './page.ts';
@@ -90,9 +99,18 @@ export class World {
   listen({ host, ip, port }: Address): net.Server {
     const fd = this.#namespaces.enter(host, () => openSocket('tcp', familyOf(ip)));
     allowReuse(fd);
+    if (ip === '::') allowBothFamilies(fd);
     bindSocket(fd, ip, port);
     listenSocket(fd);
     return net.createServer().listen({ fd });
+  }
+
+  listenUdp({ host, ip, port }: Address): dgram.Socket {
+    const family = familyOf(ip);
+    const fd = this.#namespaces.enter(host, () => openSocket('udp', family));
+    if (ip === '::') allowBothFamilies(fd);
+    bindSocket(fd, ip, port);
+    return dgram.createSocket(family === 'IPv4' ? 'udp4' : 'udp6').bind({ fd, exclusive: true });
   }
 
   /** A socket on its way to an address. Nothing is read from it here, so that it can be given away whole. */

@@ -1,0 +1,107 @@
+// The agent of one node: the real program, in the node, watching the lab's API server. If it ends, it is started again, as a
+// DaemonSet's pod would be.
+import { setTimeout as delay } from 'node:timers/promises';
+import { hostEnv, inHostArgv } from '../inside-host.ts';
+import type { HostProcess, Network } from '../network/network.ts';
+import { mainProgram } from '../package-files.ts';
+
+export const API_PORT = 6443;
+const RESTART_MS = 500;
+const STOP_MS = 3000;
+const LOG_CHARACTERS = 200_000;
+
+export interface AgentSettings {
+  readonly mode: string;
+  readonly podCIDRs: readonly string[];
+}
+
+/** What a node's agent reads: short waits, so that a person sees what a change does; no kernel-wide settings. */
+export function agentConfiguration({ mode, podCIDRs }: AgentSettings): string {
+  const rules = { minSyncPeriod: '100ms', syncPeriod: '10s' };
+  const configuration = {
+    apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+    kind: 'KubeProxyConfiguration',
+    mode,
+    clientConnection: { kubeconfig: '/run/kubeconfig' },
+    clusterCIDR: podCIDRs.join(','),
+    healthzBindAddress: '0.0.0.0:10256',
+    metricsBindAddress: '127.0.0.1:10249',
+    iptables: rules,
+    nftables: rules,
+    ipvs: rules,
+    conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
+  };
+  return `${JSON.stringify(configuration, undefined, 2)}\n`;
+}
+
+export class NodeAgent {
+  readonly node: string;
+  readonly #network: Network;
+  #process: HostProcess | undefined;
+  #isStopping = false;
+  #ended: Promise<void> = Promise.resolve();
+  #log = '';
+
+  constructor(network: Network, node: string) {
+    this.#network = network;
+    this.node = node;
+  }
+
+  /** Resolves when the program has been started; it goes on by itself. */
+  async start(): Promise<void> {
+    this.#isStopping = false;
+    await this.#spawn();
+    this.#ended = this.#keepRunning();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    const mercy = setTimeout(() => void this.#process?.kill('SIGKILL').catch(() => {}), STOP_MS);
+    await this.#process?.kill('SIGTERM').catch(() => {});
+    await this.#ended;
+    clearTimeout(mercy);
+  }
+
+  /** Without warning; it comes back by itself. */
+  async kill(): Promise<void> {
+    await this.#process?.kill('SIGKILL');
+  }
+
+  get log(): string {
+    return this.#log;
+  }
+
+  /** Whether its rules are as the API server says, by its own word. */
+  async isHealthy(): Promise<boolean> {
+    const page = await this.#network.probe({ from: this.node, http: '127.0.0.1:10256/healthz' });
+    return 'status' in page && page.status === 200;
+  }
+
+  async #keepRunning(): Promise<void> {
+    while (!this.#isStopping) {
+      await this.#process!.exited;
+      if (this.#isStopping) return;
+      await delay(RESTART_MS);
+      if (!this.#isStopping) await this.#spawn().catch(() => {}); // the network is closing
+    }
+  }
+
+  async #spawn(): Promise<void> {
+    const argv = [
+      process.execPath,
+      '--disable-warning=ExperimentalWarning',
+      mainProgram(),
+      '--config',
+      '/run/kube-proxy.json',
+    ];
+    const started = await this.#network.spawnIn(this.node, inHostArgv(this.node, [...argv, '-v', '2']), {
+      env: { ...hostEnv(this.node), PORTOLAN_PROGRAM: 'kube-proxy' },
+    });
+    this.#process = started;
+    for (const stream of [started.stdout, started.stderr]) {
+      stream.on('data', (data: Buffer) => {
+        this.#log = (this.#log + data.toString()).slice(-LOG_CHARACTERS);
+      });
+    }
+  }
+}

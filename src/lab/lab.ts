@@ -1,0 +1,146 @@
+// A running lab: the network, the API server, the agents and the pods, and the order in which they begin and end.
+// In: how many nodes, which addresses, which mode. Out: a cluster in a minute's patience, and `close`, which leaves nothing.
+import { setTimeout as delay } from 'node:timers/promises';
+import { CLIENT, clusterPlan, type Networks } from './addresses.ts';
+import { kubeconfigText } from './apiserver/kubeconfig.ts';
+import { type ApiServer, startApiServer } from './apiserver/server.ts';
+import type { Deployment, Pod } from './apiserver/types.ts';
+import { API_PORT, agentConfiguration, NodeAgent } from './cluster/agent.ts';
+import { firstApplications } from './cluster/manifests.ts';
+import { nodeObjects } from './cluster/nodes.ts';
+import { LabRefusal } from './control.ts';
+import { findPlace, type Place, type RunningPod } from './hosts.ts';
+import { hostFilesScript } from './inside-host.ts';
+import { type Cluster, clusterOf } from './network/cluster.ts';
+import { Network } from './network/network.ts';
+import { LabPods } from './pods/runtime.ts';
+
+export interface LabOptions {
+  readonly networks: Networks;
+  readonly nodeCount: number;
+  readonly mode: string;
+  /** The API server's on this machine's loopback; 0 takes any. */
+  readonly port: number;
+}
+
+const READY_TIMEOUT_MS = 60_000;
+
+export class Lab {
+  readonly options: LabOptions;
+  readonly cluster: Cluster;
+  readonly network: Network;
+  readonly server: ApiServer;
+  readonly pods: LabPods;
+  readonly agents: ReadonlyMap<string, NodeAgent>;
+
+  static async open(options: LabOptions): Promise<Lab> {
+    const cluster = clusterPlan(options.networks, options.nodeCount);
+    const network = await Network.open(clusterOf(cluster));
+    let server: ApiServer | undefined;
+    try {
+      const pods = new LabPods(network, cluster);
+      server = await startApiServer({
+        port: options.port,
+        serviceCIDRs: options.networks.services,
+        runtime: pods,
+        advertise: { ip: cluster.nodes[0]!.ips[0]!, port: API_PORT },
+      });
+      pods.server = server;
+      const lab = new Lab(options, cluster, network, server, pods);
+      await lab.#begin();
+      return lab;
+    } catch (error) {
+      await server?.close();
+      await network.close();
+      throw error;
+    }
+  }
+
+  private constructor(options: LabOptions, cluster: Cluster, network: Network, server: ApiServer, pods: LabPods) {
+    this.options = options;
+    this.cluster = cluster;
+    this.network = network;
+    this.server = server;
+    this.pods = pods;
+    this.agents = new Map(cluster.nodes.map(({ name }) => [name, new NodeAgent(network, name)]));
+  }
+
+  /** Resolves when every first application runs and every agent has written its rules. */
+  async ready(timeoutMs = READY_TIMEOUT_MS): Promise<void> {
+    const deadline = Date.now() + timeoutMs;
+    while (!(await this.#isReady())) {
+      if (Date.now() > deadline) throw new Error(this.#complaint());
+      await delay(50);
+    }
+  }
+
+  /** A place by the name people use; throws a LabRefusal if there is none. */
+  place(wanted: string): Place {
+    const hosts = [...this.cluster.nodes.map(({ name }) => name), this.cluster.client.name];
+    const found = findPlace(wanted, hosts, this.runningPods());
+    if ('problem' in found) throw new LabRefusal(found.problem);
+    return found;
+  }
+
+  runningPods(): readonly RunningPod[] {
+    return (this.server.list('pods') as Pod[]).flatMap((pod) => {
+      const host = this.pods.hostOf(pod);
+      return host === undefined ? [] : [{ pod, host }];
+    });
+  }
+
+  /** Resolves when nothing of the lab is left. */
+  async close(): Promise<void> {
+    await Promise.all([...this.agents.values()].map((agent) => agent.stop()));
+    await this.server.close();
+    await this.network.close();
+  }
+
+  async #begin(): Promise<void> {
+    const { nodes, client } = this.cluster;
+    await Promise.all([...nodes.map(({ name }) => this.#prepareNode(name)), this.#writeFiles(client.name, {})]);
+    this.server.seed(nodeObjects(this.cluster, new Date()));
+    this.server.seed(firstApplications(this.options.networks.services));
+    await Promise.all([...this.agents.values()].map((agent) => agent.start()));
+  }
+
+  /** Its files, and its way to the API server: on its own loopback, and for the Service `kubernetes` on the control plane. */
+  async #prepareNode(name: string): Promise<void> {
+    const control = this.cluster.nodes[0]!;
+    await this.network.forward(name, API_PORT, this.server.port);
+    if (name === control.name) await this.network.forward(name, API_PORT, this.server.port, control.ips[0]);
+    await this.#writeFiles(name, {
+      kubeconfig: kubeconfigText({ url: `http://127.0.0.1:${API_PORT}` }),
+      'kube-proxy.json': agentConfiguration({ mode: this.options.mode, podCIDRs: this.options.networks.pods }),
+    });
+  }
+
+  async #writeFiles(name: string, more: Readonly<Record<string, string>>): Promise<void> {
+    const { nodes, client } = this.cluster;
+    const script = hostFilesScript({ name, hostname: name, known: [...nodes, client], resolvConf: '', more });
+    const { status, stderr } = await this.network.exec(name, ['sh'], { stdin: script });
+    if (status !== 0) throw new Error(`the files of ${name} could not be written: ${stderr}`);
+  }
+
+  async #isReady(): Promise<boolean> {
+    if (this.#waitingDeployments().length > 0) return false;
+    const healthy = await Promise.all([...this.agents.values()].map((agent) => agent.isHealthy()));
+    if (!healthy.every(Boolean)) return false;
+    const page = await this.pods.get(CLIENT, 'default', `http://${this.cluster.entry}:30180/`).catch(() => undefined);
+    return page?.status === 200;
+  }
+
+  #waitingDeployments(): string[] {
+    return (this.server.list('deployments') as Deployment[])
+      .filter(({ spec, status }) => (status?.availableReplicas ?? 0) < (spec.replicas ?? 1))
+      .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+  }
+
+  #complaint(): string {
+    const waiting = this.#waitingDeployments();
+    const logs = [...this.agents.values()].map(
+      ({ node, log }) => `--- the agent of ${node} said:\n${log.slice(-2000)}`,
+    );
+    return `the lab did not become ready; waiting for ${waiting.join(', ') || 'the agents'}\n${logs.join('\n')}`;
+  }
+}

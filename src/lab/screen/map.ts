@@ -1,0 +1,91 @@
+// The lab as a picture in letters: nodes as boxes with their pods, then Services, then what to try.
+import { familyOf } from '../../lib/ip.ts';
+import type { LabStatus, NodeStatus, ServiceStatus } from '../status.ts';
+
+const NARROWEST = 34;
+
+export function labMap(status: LabStatus): string {
+  const { client, nodes, services } = status;
+  return [
+    ...sideBySide(nodes.map(nodeBox)),
+    `  ${'─'.repeat(20)} lan ${'─'.repeat(20)} ${client.name} ${ipv4First(client.ips)}`,
+    '',
+    ...serviceTable(services),
+    '',
+  ].join('\n');
+}
+
+export function thingsToTry({ mode, url, kubeconfig }: LabStatus): string {
+  const rules =
+    mode === 'nftables' ? 'nft list table ip kube-proxy' : 'iptables -v --numeric --table nat --list KUBE-SERVICES';
+  return `API server  ${url}  (kubeconfig: ${kubeconfig})
+
+Three things to try, in another terminal:
+  1. portolan lab curl --from client http://node1:30180/ --times 100
+     portolan lab curl --from customer http://summary.yaobank/ --times 100
+  2. portolan lab exec node1 -- ${rules}
+  3. portolan lab kubectl -n yaobank scale deployment summary --replicas 5
+     ... and then 1 and 2 again; or start a lesson: portolan lab lesson 1
+
+Ctrl-C here, or \`portolan lab down\`, removes everything.
+`;
+}
+
+function nodeBox({ name, ips, isHealthy, pods }: NodeStatus): string[] {
+  const inside = [
+    ipv4First(ips),
+    `kube-proxy ${isHealthy ? 'is in sync' : 'is not in sync'}`,
+    ...pods.map(
+      (pod) => `${shortName(pod.name)}  ${ipv4First(pod.ips)}${pod.phase === 'Running' ? '' : ` ${pod.phase}`}`,
+    ),
+  ];
+  const width = Math.max(NARROWEST, ...inside.map((line) => line.length));
+  return [
+    `┌─ ${name} ${'─'.repeat(width - name.length - 1)}┐`,
+    ...inside.map((line) => `│ ${line.padEnd(width)} │`),
+    `└${'─'.repeat(width + 2)}┘`,
+  ];
+}
+
+/** As many boxes in a row as fit, all of one height. */
+function sideBySide(boxes: readonly (readonly string[])[]): string[] {
+  const perRow = Math.max(1, Math.floor((process.stdout.columns || 120) / (NARROWEST + 6)));
+  const rows: string[] = [];
+  for (let i = 0; i < boxes.length; i += perRow) {
+    const row = boxes.slice(i, i + perRow);
+    const height = Math.max(...row.map((box) => box.length));
+    const tall = row.map((box) => stretched(box, height));
+    for (let line = 0; line < height; line++) rows.push(`  ${tall.map((box) => box[line]).join('  ')}`);
+  }
+  return rows;
+}
+
+function stretched(box: readonly string[], height: number): readonly string[] {
+  const empty = `│${' '.repeat(box[0]!.length - 2)}│`;
+  return [...box.slice(0, -1), ...new Array<string>(height - box.length).fill(empty), box.at(-1)!];
+}
+
+function serviceTable(services: readonly ServiceStatus[]): string[] {
+  const rows = [
+    ['SERVICE', 'TYPE', 'CLUSTER IP', 'PORTS', 'LOAD BALANCER'],
+    ...services.map(({ namespace, name, type, ips, ports, ingress }) => [
+      `${namespace}/${name}`,
+      type,
+      ipv4First(ips),
+      ports.join(','),
+      ingress.join(','),
+    ]),
+  ];
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  return rows.map((row) => `  ${row.map((cell, i) => cell.padEnd(widths[i]!)).join('  ')}`.trimEnd());
+}
+
+/** `customer-84fd6cfc55-dbz9s` keeps what tells it apart from its siblings. */
+function shortName(pod: string): string {
+  return pod.replace(/-[0-9a-z]{8,10}-([0-9a-z]{5})$/, '-…$1');
+}
+
+/** One address is enough for a map. */
+function ipv4First(ips: readonly string[]): string {
+  return ips.find((ip) => ip.includes('.') && familyOf(ip) === 'IPv4') ?? ips[0] ?? '';
+}
