@@ -27,7 +27,7 @@ export type Leftover =
 
 export interface InUse {
   readonly mode: ModeName;
-  /** The iptables that this mode writes to, in modes that do. */
+  /** The iptables that this mode writes to, in modes that do; undefined if it is not known. */
   readonly variant?: 'nft' | 'legacy' | undefined;
 }
 
@@ -66,6 +66,7 @@ export function describeLeftover(leftover: Leftover): string {
 }
 
 async function iptablesLeftovers({ mode, variant }: InUse): Promise<readonly Leftover[]> {
+  if (mode !== 'nftables' && variant === undefined) return []; // rules found could be our own
   const found: Leftover[] = [];
   for (const other of ['nft', 'legacy'] as const) {
     if (mode !== 'nftables' && other === variant) continue;
