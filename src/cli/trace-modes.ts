@@ -1,5 +1,6 @@
 // For each mode: its rules as the walker takes them, planned or from the kernel, and who can say where they come from.
 import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
+import { type RunProcess, runProcess } from '../kernel/process.ts';
 import type { Family } from '../lib/ip.ts';
 import type { NodeModel } from '../model/model.ts';
 import { INVALID_DROPPED_COUNTER, type IptablesFacts, LOCALHOST_NODE_PORTS_COUNTER } from '../modes/iptables/facts.ts';
@@ -35,26 +36,34 @@ export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
   },
 };
 
-/** What `iptables-save` of each variant prints on this host; the one that is not installed or holds nothing is left out. */
-export async function savedTables(family: Family): Promise<readonly { variant: IptablesVariant; text: string }[]> {
-  const auto = await new Iptables(family).save();
-  const saved: { variant: IptablesVariant; text: string }[] = [{ variant: 'auto', text: auto }];
-  const { backend } = await new Iptables(family).version();
-  const other: IptablesVariant = backend === 'legacy' ? 'nft' : 'legacy';
-  try {
-    const text = await new Iptables(family, other).save();
-    if (/^-A /m.test(text)) saved.push({ variant: other, text });
-  } catch {
-    // Not installed, so nobody could have loaded rules with it.
-  }
-  return saved;
+export interface SavedTables {
+  readonly variant: IptablesVariant;
+  readonly text: string;
 }
 
-export function rulesetOf(family: Family, saved: readonly { variant: IptablesVariant; text: string }[]): Ruleset {
+/** What `iptables-save` of each variant prints on this host; the other one is left out if it has no rules. */
+export async function savedTables(family: Family, run: RunProcess = runProcess): Promise<readonly SavedTables[]> {
+  const own = new Iptables(family, 'auto', run);
+  const { backend } = await own.version();
+  const other: IptablesVariant = backend === 'legacy' ? 'nft' : 'legacy';
+  const saved: SavedTables = { variant: 'auto', text: await own.save() };
+  try {
+    const text = await new Iptables(family, other, run).save();
+    return /^-A /m.test(text) ? [saved, { variant: other, text }] : [saved];
+  } catch {
+    return [saved]; // not installed, so nobody could have loaded rules with it
+  }
+}
+
+/** Of two tables with one priority the kernel asks the younger first, and no text tells which that is. As the other one is the
+ *  one that does not belong there, the worse is assumed: that it comes first. */
+export function rulesetOf(family: Family, saved: readonly SavedTables[]): Ruleset {
   return mergeRulesets(
     family,
-    saved.map(({ variant, text }) =>
-      parseIptablesSave(text, family, variant === 'auto' ? 'iptables' : `iptables-${variant}`),
-    ),
+    saved
+      .toReversed()
+      .map(({ variant, text }) =>
+        parseIptablesSave(text, family, variant === 'auto' ? 'iptables' : `iptables-${variant}`),
+      ),
   );
 }

@@ -65,6 +65,8 @@ export interface FamilySituation {
   readonly origins: Origins;
   readonly book: AddressBook;
   readonly host: Surroundings;
+  /** This node's own addresses, as far as they are known. */
+  readonly hostIps: readonly string[];
 }
 
 export async function situationOf(options: SituationOptions): Promise<Situation> {
@@ -100,6 +102,7 @@ export async function situationOf(options: SituationOptions): Promise<Situation>
       origins: mode.origins(view.model),
       book: new AddressBook(view.model),
       host: hostOf(view, hostIps, family),
+      hostIps,
     };
   };
   return { cluster, configuration, nodeName: nodeName ?? '', inFamily };

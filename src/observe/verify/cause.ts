@@ -1,5 +1,6 @@
 // In: what a packet's fate should be, its ways through planned rules, and its ways through those that are there.
 // Out: why the two differ, told by the first rule that is to blame.
+import { hostPort } from '../../lib/ip.ts';
 import type { Origins } from '../trace/origin.ts';
 import type { Hop, Outcome } from '../trace/packet.ts';
 import type { Chain, Ruleset } from '../trace/ruleset.ts';
@@ -44,21 +45,28 @@ export function causeOf(evidence: Evidence): Cause {
   const wanted = new Set([...expected.fresh.keys(), ...expected.remembered]);
   const wrong = held.filter((outcome) => !wanted.has(classOf(outcome)));
   const suspects = wrong.length > 0 ? wrong : held;
-  return (
-    suspects.map((outcome) => foreignCause(outcome, evidence)).find((cause) => cause !== undefined) ??
-    driftCause(evidence) ?? { kind: 'unexplained' }
-  );
+  const foreign = (isToBlame: (hop: Hop) => boolean): Cause | undefined =>
+    suspects.map((outcome) => foreignCause(outcome, evidence, isToBlame)).find((cause) => cause !== undefined);
+  // Marks of others are common and mostly harmless, so they are the last to be suspected.
+  return foreign(decides) ?? driftCause(evidence) ?? foreign(marks) ?? { kind: 'unexplained' };
 }
 
-function foreignCause({ hops, end }: Outcome, { origins, plannedRules }: Evidence): Cause | undefined {
-  const last = hops.at(-1);
+function foreignCause(
+  { hops, end }: Outcome,
+  { origins, plannedRules }: Evidence,
+  isToBlame: (hop: Hop) => boolean,
+): Cause | undefined {
   const isRefused = end.kind === 'dropped' || end.kind === 'rejected' || end.kind === 'unjudged';
+  const isSuspect = (hop: Hop): boolean => isToBlame(hop) || (isRefused && hop === hops.at(-1));
   const ownTables = plannedRules.tables[0]?.origin;
-  const other = hops.find((hop) => hop.chain.origin !== ownTables && (decides(hop) || (hop === last && isRefused)));
+  const other = hops.find((hop) => hop.chain.origin !== ownTables && isSuspect(hop));
   if (other) return { kind: 'other-iptables', ...placeOf(other) };
-  const foreign = hops.find((hop) => !origins.isOurs(hop) && (decides(hop) || (hop === last && isRefused)));
-  if (!foreign) return undefined;
-  return { kind: foreign.rule ? 'foreign-rule' : 'foreign-policy', ...placeOf(foreign) };
+  const foreign = hops.find((hop) => !origins.isOurs(hop) && isSuspect(hop));
+  return foreign && { kind: foreign.rule ? 'foreign-rule' : 'foreign-policy', ...placeOf(foreign) };
+}
+
+function marks({ did }: Hop): boolean {
+  return did.kind === 'mark' || did.kind === 'restore-mark';
 }
 
 /** True if what comes after is another because of this hop. */
@@ -68,9 +76,7 @@ function decides({ did, chain }: Hop): boolean {
     case 'redirect':
     case 'snat':
     case 'masquerade':
-    case 'mark':
     case 'untrack':
-    case 'restore-mark':
       return true;
     case 'accept':
     case 'return':
@@ -83,19 +89,15 @@ function decides({ did, chain }: Hop): boolean {
 function driftCause(evidence: Evidence): Cause | undefined {
   const { planned, held, plannedRules, heldRules, scope } = evidence;
   const met = new Set([...planned, ...held].flatMap(({ hops }) => hops.flatMap(({ rule }) => rule?.text ?? [])));
-  for (const chain of chainsOf(planned)) {
-    const heldChain = chainIn(heldRules, chain);
-    const drifts = chainDrift(chain, heldChain, scope);
+  const isSeen = (drift: Drift): boolean => !('rule' in drift) || met.has(drift.rule) || drift.kind === 'wrong-order';
+  for (const chain of visited([...planned, ...held], plannedRules)) {
+    const heldChain = sameChain(heldRules, chain);
     if (heldChain?.rules.length === 0 && chain.rules.length > 0 && !chain.base)
       return { kind: 'emptied-chain', table: chain.table, chain: chain.name };
-    const drift = drifts.find((one) => !('rule' in one) || met.has(one.rule) || one.kind === 'wrong-order');
+    const drifts = chainDrift(chain, heldChain, scope).filter(isSeen);
+    // Where packets go astray, the rule that leads them there says more than the one that is missing.
+    const drift = (leadsAstray(evidence) && drifts.find(({ kind }) => kind === 'extra-rule')) || drifts[0];
     if (drift) return fromDrift(drift, evidence);
-  }
-  // Chains that only the rules that are there lead into.
-  for (const chain of chainsOf(held)) {
-    if (chainIn(plannedRules, chain)) continue;
-    const rule = held.flatMap(({ hops }) => hops).find(({ did }) => 'chain' in did && did.chain === chain.name)?.rule;
-    return { kind: staleKind(held, evidence), table: chain.table, chain: chain.name, ...(rule && { rule: rule.text }) };
   }
   return undefined;
 }
@@ -106,29 +108,31 @@ function fromDrift(drift: Drift, evidence: Evidence): Cause {
     case 'missing-chain':
       return { kind: 'missing-chain', table, chain };
     case 'extra-rule':
-      return { kind: staleKind(evidence.held, evidence), table, chain, rule: drift.rule };
+      return { kind: leadsAstray(evidence) ? 'stale-endpoint' : 'extra-rule', table, chain, rule: drift.rule };
     case 'missing-rule':
     case 'wrong-probability':
     case 'wrong-order':
       return { kind: drift.kind, table, chain, rule: drift.rule };
     case 'extra-chain':
       return { kind: 'extra-rule', table, chain };
+    case 'second-copy':
+      return { kind: 'other-iptables', table, chain };
   }
 }
 
-function staleKind(held: readonly Outcome[], { isBackend }: Evidence): CauseKind {
-  const leadsAstray = held.some(
-    ({ isRedirected, dst, dstPort }) =>
-      isRedirected && !isBackend(`${dst.includes(':') ? `[${dst}]` : dst}:${dstPort}`),
+function leadsAstray({ held, isBackend }: Evidence): boolean {
+  return held.some(({ isRedirected, dst, dstPort }) => isRedirected && !isBackend(hostPort(dst, dstPort)));
+}
+
+/** The chains that packets go through in the plan, or into which rules lead them, in the order of the way. */
+function visited(outcomes: readonly Outcome[], rules: Ruleset): readonly Chain[] {
+  const chains = outcomes.flatMap(({ hops }) =>
+    hops.flatMap(({ chain, did }) => [chain, ...('chain' in did ? [{ ...chain, name: did.chain }] : [])]),
   );
-  return leadsAstray ? 'stale-endpoint' : 'extra-rule';
+  return [...new Set(chains.flatMap((chain) => sameChain(rules, chain) ?? []))];
 }
 
-function chainsOf(outcomes: readonly Outcome[]): readonly Chain[] {
-  return [...new Set(outcomes.flatMap(({ hops }) => hops.map(({ chain }) => chain)))];
-}
-
-function chainIn({ tables }: Ruleset, { table, name, origin }: Chain): Chain | undefined {
+function sameChain({ tables }: Ruleset, { table, name, origin }: Chain): Chain | undefined {
   return tables.find((one) => one.name === table && one.origin === origin)?.chains.get(name);
 }
 

@@ -10,7 +10,9 @@ export type DriftKind =
   | { readonly kind: 'missing-rule'; readonly rule: string }
   | { readonly kind: 'extra-rule'; readonly rule: string }
   | { readonly kind: 'wrong-probability'; readonly rule: string; readonly planned: string }
-  | { readonly kind: 'wrong-order'; readonly rule: string };
+  | { readonly kind: 'wrong-order'; readonly rule: string }
+  /** The other kind of iptables has chains of the proxy too. */
+  | { readonly kind: 'second-copy'; readonly tables: string };
 
 export interface DriftScope {
   /** Whose contents are the proxy's alone. */
@@ -22,16 +24,18 @@ export interface DriftScope {
 }
 
 export function driftOf(planned: Ruleset, held: Ruleset, scope: DriftScope): readonly Drift[] {
-  return planned.tables.flatMap(({ name, chains }) => {
-    const heldChains = held.tables.filter((table) => table.name === name).map((table) => table.chains);
-    const heldChain = (chain: string): Chain | undefined =>
-      heldChains.map((all) => all.get(chain)).find((found) => found !== undefined);
-    const extra = [...new Set(heldChains.flatMap((all) => [...all.keys()]))].filter(
-      (chain) => scope.isOurChain(chain) && !chains.has(chain),
+  return planned.tables.flatMap(({ name, chains, origin }) => {
+    const own = held.tables.find((table) => table.name === name && table.origin === origin);
+    const others = held.tables.filter((table) => table.name === name && table !== own);
+    const isOurs = (chain: string): boolean => scope.isOurChain(chain);
+    const extra = [...(own?.chains.keys() ?? [])].filter((chain) => isOurs(chain) && !chains.has(chain));
+    const copies = others.flatMap((table) =>
+      [...table.chains.keys()].filter(isOurs).map((chain) => ({ chain, table })),
     );
     return [
-      ...[...chains.values()].flatMap((chain) => chainDrift(chain, heldChain(chain.name), scope)),
+      ...[...chains.values()].flatMap((chain) => chainDrift(chain, own?.chains.get(chain.name), scope)),
       ...extra.map((chain): Drift => ({ table: name, chain, kind: 'extra-chain' })),
+      ...copies.map(({ chain, table }): Drift => ({ table: name, chain, kind: 'second-copy', tables: table.origin })),
     ];
   });
 }

@@ -74,6 +74,8 @@ export function* verification(input: VerifyInput, casesPerSlice = 200): Generato
     }
   }
   const blamed = new Set(mismatches.map(({ cause }) => cause.rule ?? `${cause.table} ${cause.chain}`));
+  const isBlamed = (drift: Drift): boolean =>
+    blamed.has(`${drift.table} ${drift.chain}`) || ('rule' in drift && blamed.has(drift.rule));
   const drift = held ? driftOf(planned, held, input.scope) : [];
   return {
     services: model.services.size,
@@ -81,7 +83,7 @@ export function* verification(input: VerifyInput, casesPerSlice = 200): Generato
     cases,
     mismatches,
     unjudged,
-    drift: drift.filter((one) => !blamed.has('rule' in one ? one.rule : `${one.table} ${one.chain}`)),
+    drift: drift.filter((one) => !isBlamed(one)),
   };
 }
 

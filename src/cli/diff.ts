@@ -1,0 +1,88 @@
+// `portolan diff`: drift, rule by rule: what the kernel holds against what the objects ask for. Exit code 1 if there is any.
+import { parseArgs } from 'node:util';
+import { type Ink, inkFor } from '../observe/trace/draw.ts';
+import { type Drift, driftOf } from '../observe/verify/drift.ts';
+import { IPTABLES_SCOPE } from '../observe/verify/iptables-scope.ts';
+import { SITUATION_HELP, SITUATION_OPTIONS, situationOf } from './trace-situation.ts';
+import { UsageError } from './usage-error.ts';
+import { familiesOf } from './verify-input.ts';
+
+const HELP = `Shows, rule by rule, how the kernel's rules differ from those that the objects ask for. Rules compare by what they say, not by
+their text, and only the proxy's own are compared.
+
+Usage: portolan diff -f FILE|DIR|- [--rules FILE] [options]
+
+      --family FAMILY    ipv4 or ipv6 (default: both)
+${SITUATION_HELP}
+
+  - should be there, and is not     + is there, and should not     ~ is there, but in another form
+
+Ends with 0 if there is no difference, else with 1.
+`;
+
+const OPTIONS = { ...SITUATION_OPTIONS, family: { type: 'string' } } as const;
+
+export async function run(args: readonly string[]): Promise<number> {
+  const options = parseOptions(args);
+  if (options.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  if (!options.filename && options.kubeconfig === undefined)
+    throw new UsageError('which objects? Give files with -f, or --kubeconfig');
+  const families = familiesOf(options.family);
+  if (!families) throw new UsageError(`--family ${options.family}: must be ipv4 or ipv6`);
+  const situation = await situationOf({ ...options, live: options.rules === undefined });
+  const found = [];
+  for (const family of families) {
+    const { planned, held, source } = await situation.inFamily(family);
+    found.push({ family, rules: source, drift: driftOf(planned, held!, IPTABLES_SCOPE) });
+  }
+  const hasDrift = found.some(({ drift }) => drift.length > 0);
+  if (options.output === 'json') {
+    process.stdout.write(`${JSON.stringify({ node: situation.nodeName, families: found }, undefined, 2)}\n`);
+  } else {
+    const ink = inkFor(process.stdout);
+    for (const { family, rules, drift } of found) {
+      process.stdout.write(
+        `${family}, rules ${rules}: ${drift.length === 0 ? ink.good('as they should be') : `${drift.length} differences`}\n`,
+      );
+      for (const line of drift.flatMap((one, i) => driftLines(one, drift[i - 1], ink)))
+        process.stdout.write(`${line}\n`);
+    }
+  }
+  return hasDrift ? 1 : 0;
+}
+
+function parseOptions(args: readonly string[]) {
+  try {
+    const { values } = parseArgs({ args: [...args], options: OPTIONS, strict: true });
+    if (values.output !== 'text' && values.output !== 'json')
+      throw new Error(`--output ${values.output}: must be text or json`);
+    return values;
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message} (see portolan diff --help)`);
+  }
+}
+
+/** Each chain is named once, above its rules. */
+function driftLines(drift: Drift, before: Drift | undefined, ink: Ink): readonly string[] {
+  const isNew = before?.table !== drift.table || before.chain !== drift.chain;
+  const heading = isNew ? [ink.bold(`${drift.table} ${drift.chain}`)] : [];
+  switch (drift.kind) {
+    case 'missing-chain':
+      return [...heading, ink.bad(`- :${drift.chain}`)];
+    case 'extra-chain':
+      return [...heading, ink.good(`+ :${drift.chain}`)];
+    case 'missing-rule':
+      return [...heading, ink.bad(`- ${drift.rule}`)];
+    case 'extra-rule':
+      return [...heading, ink.good(`+ ${drift.rule}`)];
+    case 'wrong-probability':
+      return [...heading, ink.bad(`- ${drift.planned}`), ink.good(`+ ${drift.rule}`)];
+    case 'wrong-order':
+      return [...heading, ink.note(`~ in the wrong place: ${drift.rule}`)];
+    case 'second-copy':
+      return [...heading, ink.note(`~ the ${drift.tables} tables have this chain too`)];
+  }
+}

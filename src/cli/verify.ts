@@ -1,0 +1,99 @@
+// `portolan verify`: do the rules that are there do what the objects say? Exit code 0: yes, 1: no, 2: it could not be asked.
+import { parseArgs } from 'node:util';
+import { type Ink, inkFor } from '../observe/trace/draw.ts';
+import { causeText } from '../observe/verify/cause.ts';
+import type { Drift } from '../observe/verify/drift.ts';
+import { driftText } from '../observe/verify/drift-text.ts';
+import { type Mismatch, type VerifyReport, verify } from '../observe/verify/verify.ts';
+import { SITUATION_HELP, SITUATION_OPTIONS, situationOf } from './trace-situation.ts';
+import { UsageError } from './usage-error.ts';
+import { familiesOf, verifyInputOf } from './verify-input.ts';
+
+const HELP = `Checks, for every address of every Service and every kind of client, that three things agree: what the objects mean, what
+the proxy would write, and what the kernel does. Packets are walked through the rules; none is sent.
+
+Usage: portolan verify -f FILE|DIR|- [--live | --rules FILE] [options]
+
+      --family FAMILY    ipv4 or ipv6 (default: both)
+${SITUATION_HELP}
+
+Ends with 0 if all agree, with 1 if something differs. Without --live or --rules the plan alone is checked.
+`;
+
+const OPTIONS = { ...SITUATION_OPTIONS, family: { type: 'string' } } as const;
+
+export async function run(args: readonly string[]): Promise<number> {
+  const options = parseOptions(args);
+  if (options.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  if (!options.filename && options.kubeconfig === undefined)
+    throw new UsageError('which objects? Give files with -f, or --kubeconfig');
+  const families = familiesOf(options.family);
+  if (!families) throw new UsageError(`--family ${options.family}: must be ipv4 or ipv6`);
+  const situation = await situationOf(options);
+  const reports = [];
+  for (const family of families) {
+    const here = await situation.inFamily(family);
+    const startedAt = performance.now();
+    const report = verify(verifyInputOf(here));
+    reports.push({
+      family,
+      node: situation.nodeName,
+      rules: here.source,
+      ...report,
+      milliseconds: Math.round(performance.now() - startedAt),
+    });
+  }
+  const isGood = reports.every(({ mismatches, drift }) => mismatches.length === 0 && drift.length === 0);
+  if (options.output === 'json')
+    process.stdout.write(`${JSON.stringify({ agrees: isGood, families: reports }, undefined, 2)}\n`);
+  else for (const report of reports) process.stdout.write(reportText(report, inkFor(process.stdout)));
+  return isGood ? 0 : 1;
+}
+
+function parseOptions(args: readonly string[]) {
+  try {
+    const { values } = parseArgs({ args: [...args], options: OPTIONS, strict: true });
+    if (values.output !== 'text' && values.output !== 'json')
+      throw new Error(`--output ${values.output}: must be text or json`);
+    return values;
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message} (see portolan verify --help)`);
+  }
+}
+
+type FamilyReport = VerifyReport & { readonly family: string; readonly rules: string; readonly milliseconds: number };
+
+/** Many cases often have one cause; each cause is told once, with its first case. */
+function reportText(report: FamilyReport, ink: Ink): string {
+  const byCause = Map.groupBy(report.mismatches, ({ cause }) => causeText(cause));
+  const isGood = report.mismatches.length === 0 && report.drift.length === 0;
+  const lines = [
+    `${report.family}: ${report.services} services, ${report.frontends} addresses, ${report.cases} cases asked of the objects and of the rules ${report.rules}, in ${report.milliseconds} ms`,
+    ...[...byCause].flatMap(([cause, cases]) => causeLines(cause, cases, ink)),
+    ...report.drift.map((drift: Drift) => `${ink.bad('✗')} ${driftText(drift)}; no case depends on it`),
+    ...(report.unjudged.length === 0 ? [] : unjudgedLines(report.unjudged, ink)),
+    isGood ? ink.good('✓ all agree') : ink.bad(`✗ ${report.mismatches.length} cases differ`),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function causeLines(cause: string, cases: readonly Mismatch[], ink: Ink): readonly string[] {
+  const [first] = cases;
+  const services = new Set(cases.map(({ service }) => service)).size;
+  return [
+    `${ink.bad('✗')} ${ink.bold(cause)}`,
+    `    ${cases.length} cases of ${services} services, as ${first!.client} → ${first!.frontend} (${first!.service})`,
+    `    should be: ${first!.expected.join(', ')}`,
+    `    is:        ${first!.actual.join(', ')}`,
+  ];
+}
+
+function unjudgedLines(unjudged: readonly Mismatch[], ink: Ink): readonly string[] {
+  const [first] = unjudged;
+  return [
+    `${ink.note('?')} ${unjudged.length} cases depend on rules that cannot be judged, as ${first!.client} → ${first!.frontend}: ${causeText(first!.cause)}`,
+  ];
+}
