@@ -1,6 +1,15 @@
 // What the kernel says of its tables. In: messages of a dump or of an event. Out: plain data, in nft's words.
 import { formatIp } from '../lib/ip.ts';
-import { type Attributes, nested, readAttributes, readList, textOf, u32, u64 } from './netlink/attributes.ts';
+import {
+  type Attributes,
+  eachAttribute,
+  NLA_HDRLEN,
+  nested,
+  readAttributes,
+  textOf,
+  u32,
+  u64,
+} from './netlink/attributes.ts';
 import type { Message } from './netlink/message.ts';
 import { NFGENMSG_LENGTH, NFPROTO, SUBSYSTEM } from './netlink/netfilter.ts';
 import { VERDICT_CODES } from './nftables-expressions.ts';
@@ -83,41 +92,50 @@ export function describesSet(held: NftHeldSet, set: NftSet): boolean {
 }
 
 /** The elements in one message; in sets with intervals, still one for each end. */
-export function readElements(message: Message, set: NftSet): NftHeldElement[] {
-  const list = readAttributes(message.body, NFGENMSG_LENGTH).get(3);
-  if (!list) return [];
-  return readList(list).map(([, payload]) => readElement(readAttributes(payload), set));
+export function readElements({ body }: Message, set: NftSet, withCounters: boolean): NftHeldElement[] {
+  const elements: NftHeldElement[] = [];
+  eachAttribute(body, NFGENMSG_LENGTH, body.length, (type, start, end) => {
+    if (type !== 3) return;
+    eachAttribute(body, start, end, (_, from, to) => elements.push(readElement(body, from, to, set, withCounters)));
+  });
+  return elements;
 }
 
-function readElement(attributes: Attributes, set: NftSet): NftHeldElement {
-  const key = decodeValue(set.key, nested(attributes, 1)!.get(1)!);
-  const isEnd = (u32(attributes.get(3) ?? new Uint8Array(4)) & 1) !== 0;
-  const value = set.value ? readElementValue(nested(attributes, 2), set) : undefined;
-  const comment = readComment(attributes.get(6));
-  const timeout = attributes.get(4);
-  return {
-    key: isEnd ? `${END}${key}` : key,
-    ...(value !== undefined && { value }),
-    ...(comment !== undefined && { comment }),
-    ...(timeout && { timeoutSeconds: Number(u64(timeout)) / 1000 }),
-    ...readCounter(nested(attributes, 7)),
-  };
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+function readElement(bytes: Uint8Array, from: number, to: number, set: NftSet, withCounters: boolean): NftHeldElement {
+  const element: Mutable<NftHeldElement> = { key: '' };
+  let isEnd = false;
+  let comment: string | undefined;
+  eachAttribute(bytes, from, to, (type, start, end) => {
+    const payload = (): Uint8Array => bytes.subarray(start, end);
+    if (type === 1) element.key = decodeValue(set.key, bytes.subarray(start + NLA_HDRLEN, end));
+    else if (type === 2 && set.value) element.value = readElementValue(payload(), set);
+    else if (type === 3) isEnd = (u32(payload()) & 1) !== 0;
+    else if (type === 4) element.timeoutSeconds = Number(u64(payload())) / 1000;
+    else if (type === 6) comment = readComment(payload());
+    else if (type === 7 && withCounters) Object.assign(element, readCounter(readAttributes(payload())));
+  });
+  if (comment !== undefined) element.comment = comment;
+  if (isEnd) element.key = `${END}${element.key}`;
+  return element;
 }
 
-function readElementValue(data: Attributes | undefined, set: NftSet): string | undefined {
-  const verdict = data && nested(data, 2);
-  if (verdict) {
-    const chain = verdict.get(2);
-    const name = VERDICT_NAMES.get(u32(verdict.get(1)!)) ?? 'unknown';
-    return chain ? `${name} ${textOf(chain)}` : name;
-  }
-  const bytes = data?.get(1);
-  return bytes && decodeValue(valueTypes(set), bytes);
+/** A value, or a verdict with its code and perhaps a chain. */
+function readElementValue(data: Uint8Array, set: NftSet): string {
+  if (set.value !== 'verdict') return decodeValue(valueTypes(set), data.subarray(NLA_HDRLEN));
+  let name = 'unknown';
+  let chain = '';
+  eachAttribute(data, NLA_HDRLEN, data.length, (type, start, end) => {
+    if (type === 1) name = VERDICT_NAMES.get(u32(data.subarray(start, end))) ?? name;
+    else if (type === 2) chain = ` ${textOf(data.subarray(start, end))}`;
+  });
+  return `${name}${chain}`;
 }
 
-function readCounter(expression: Attributes | undefined): { packets?: bigint; bytes?: bigint } {
-  const name = expression?.get(1);
-  const data = expression && nested(expression, 2);
+function readCounter(expression: Attributes): { packets?: bigint; bytes?: bigint } {
+  const name = expression.get(1);
+  const data = nested(expression, 2);
   if (!name || !data || textOf(name) !== 'counter') return {};
   return { bytes: u64(data.get(1)!), packets: u64(data.get(2)!) };
 }

@@ -55,14 +55,19 @@ export class Nftables {
   /** The kernel tells watchers of every row, also of ours, and so many that they may be lost. Its count of transactions says
    *  whether all of the news are our own, and need not be heard. */
   async #quietly(commit: () => Promise<void>): Promise<void> {
-    for (const { subscription } of this.#watches) subscription.look();
-    const before = await this.generation();
-    await commit();
-    const after = await this.generation();
-    for (const { subscription, listener } of this.#watches) {
-      subscription.skip();
-      if (after !== before + 1) listener({ kind: 'overrun' });
-    }
+    const watches = [...this.#watches];
+    const counted = async (): Promise<void> => {
+      const before = await this.generation();
+      await commit();
+      if ((await this.generation()) !== before + 1) for (const { listener } of watches) listener({ kind: 'overrun' });
+    };
+    const unheard = watches.reduce(
+      (work, { subscription }) =>
+        () =>
+          subscription.deaf(work),
+      counted,
+    );
+    await unheard();
   }
 
   /** Counts the transactions in this network namespace, whoever made them. */
@@ -111,8 +116,9 @@ export class Nftables {
     return sets.filter((set) => (set.flags & NFT_SET_ANONYMOUS) === 0);
   }
 
-  async listElements(table: NftTable, set: NftSet): Promise<NftHeldElement[]> {
-    const read = (message: Message): NftHeldElement[] => readElements(message, set);
+  /** Without counters a long list takes less time. */
+  async listElements(table: NftTable, set: NftSet, withCounters = true): Promise<NftHeldElement[]> {
+    const read = (message: Message): NftHeldElement[] => readElements(message, set, withCounters);
     const elements = (await this.#list(table, MESSAGE.getElements, read, { 2: set.name })).flat();
     return set.isInterval ? joinIntervals(elements, (key) => encodeValue(set.key, key)) : elements;
   }

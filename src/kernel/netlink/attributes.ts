@@ -8,7 +8,7 @@
 
 const NLA_F_NESTED = 0x8000;
 const NLA_TYPE_MASK = 0x3fff;
-const NLA_HDRLEN = 4;
+export const NLA_HDRLEN = 4;
 const MAX_ATTRIBUTE = 0xffff;
 
 const encoder = new TextEncoder();
@@ -171,16 +171,27 @@ export function readAttributes(bytes: Uint8Array, offset = 0): Attributes {
 /** The attributes in order, for nests that hold several of one type. */
 export function readList(bytes: Uint8Array, offset = 0): [type: number, payload: Uint8Array][] {
   const list: [number, Uint8Array][] = [];
-  for (let at = offset; at + NLA_HDRLEN <= bytes.length; ) {
+  eachAttribute(bytes, offset, bytes.length, (type, start, end) => {
+    list.push([type, bytes.subarray(start, end)]);
+  });
+  return list;
+}
+
+/** Shows each attribute between two places as the place of its payload: for long lists, where a view of each would cost too much. */
+export function eachAttribute(
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  visit: (type: number, start: number, end: number) => void,
+): void {
+  for (let at = from; at + NLA_HDRLEN <= to; ) {
     const length = bytes[at]! | (bytes[at + 1]! << 8);
-    if (length < NLA_HDRLEN || at + length > bytes.length) {
-      throw new Error(`an attribute claims ${length} bytes where ${bytes.length - at} are left`);
+    if (length < NLA_HDRLEN || at + length > to) {
+      throw new Error(`an attribute claims ${length} bytes where ${to - at} are left`);
     }
-    const type = (bytes[at + 2]! | (bytes[at + 3]! << 8)) & NLA_TYPE_MASK;
-    list.push([type, bytes.subarray(at + NLA_HDRLEN, at + length)]);
+    visit((bytes[at + 2]! | (bytes[at + 3]! << 8)) & NLA_TYPE_MASK, at + NLA_HDRLEN, at + length);
     at += (length + 3) & ~3;
   }
-  return list;
 }
 
 export function nested(attributes: Attributes, type: number): Attributes | undefined {
@@ -190,6 +201,12 @@ export function nested(attributes: Attributes, type: number): Attributes | undef
 
 /** The text of a payload, without the NUL at its end. */
 export function textOf(payload: Uint8Array): string {
+  let text = '';
+  for (const byte of payload) {
+    if (byte === 0) return text;
+    if (byte > 126) break;
+    text += String.fromCharCode(byte);
+  }
   const end = payload.indexOf(0);
   return decoder.decode(end < 0 ? payload : payload.subarray(0, end));
 }

@@ -15,6 +15,7 @@ export type SubscriptionEvent =
 export class Subscription {
   readonly #socket: NetlinkSocket;
   readonly #timer: NodeJS.Timeout;
+  #isDeaf = false;
   readonly #listener: (event: SubscriptionEvent) => void;
 
   constructor(
@@ -26,7 +27,9 @@ export class Subscription {
     this.#socket = new NetlinkSocket(protocol, groups);
     this.#socket.setReceiveBuffer(receiveBufferBytes);
     this.#listener = listener;
-    this.#timer = setInterval(() => this.look(), LOOK_EVERY_MS);
+    this.#timer = setInterval(() => {
+      if (!this.#isDeaf) this.look();
+    }, LOOK_EVERY_MS);
     this.#timer.unref();
   }
 
@@ -35,9 +38,16 @@ export class Subscription {
     for (let event = this.#next(); event; event = this.#next()) this.#listener(event);
   }
 
-  /** Throws away what has come so far. */
-  skip(): void {
-    while (this.#next());
+  /** Does not listen while `work` goes on: what came before it is reported, what comes meanwhile never is. */
+  async deaf<T>(work: () => Promise<T>): Promise<T> {
+    this.look();
+    this.#isDeaf = true;
+    try {
+      return await work();
+    } finally {
+      while (this.#next());
+      this.#isDeaf = false;
+    }
   }
 
   close(): void {

@@ -72,13 +72,8 @@ function isAsWeMakeThem(driver: NftablesDriver, held: NftHeldSet): boolean {
 }
 
 async function readRows({ nftables, table }: NftablesDriver, set: NftSet): Promise<Row[]> {
-  const elements = await nftables.listElements(table, set);
-  return elements.map(({ key, value, comment }) => ({
-    set: set.name,
-    key,
-    ...(value !== undefined && { value }),
-    ...(comment !== undefined && { comment }),
-  }));
+  const elements = await nftables.listElements(table, set, false);
+  return elements.map((element) => ({ set: set.name, ...element }));
 }
 
 export async function apply(driver: NftablesDriver, change: NftablesChange): Promise<void> {
