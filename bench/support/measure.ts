@@ -5,21 +5,32 @@ export interface Rounds {
   readonly measured: number;
 }
 
-/** Milliseconds. `prepare` makes the input of a round and is not measured. */
-export function medianMs<Input>(rounds: Rounds, prepare: () => Input, run: (input: Input) => unknown): number {
-  const times: number[] = [];
+export interface Measured {
+  readonly wallMs: number;
+  /** Of all threads of this process: what is left of the figure when others keep the machine busy. */
+  readonly cpuMs: number;
+}
+
+/** `prepare` makes the input of a round and is not measured. */
+export function medianOf<Input>(rounds: Rounds, prepare: () => Input, run: (input: Input) => unknown): Measured {
+  const wall: number[] = [];
+  const cpu: number[] = [];
   for (let round = 0; round < rounds.warmUp + rounds.measured; round++) {
     const input = prepare();
     globalThis.gc?.();
+    const cpuBefore = process.cpuUsage();
     const startedAt = performance.now();
     run(input);
     const took = performance.now() - startedAt;
-    if (round >= rounds.warmUp) times.push(took);
+    const { user, system } = process.cpuUsage(cpuBefore);
+    if (round < rounds.warmUp) continue;
+    wall.push(took);
+    cpu.push((user + system) / 1000);
   }
-  return median(times);
+  return { wallMs: median(wall), cpuMs: median(cpu) };
 }
 
-/** The same for functions that wait for the kernel. */
+/** Milliseconds of a function that waits for the kernel. */
 export async function medianMsAsync(rounds: Rounds, run: (round: number) => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < rounds.warmUp + rounds.measured; round++) {
