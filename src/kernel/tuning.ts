@@ -59,15 +59,15 @@ export async function setOomScore(score: number, clock: Clock = systemClock): Pr
 
 const OOM_RETRY_MS = 100;
 
-function applyTuning({ files, value, isMinimum, consequence }: Tuning): TuningOutcome {
+function applyTuning({ files, value, isMinimum, toleratesLarger, consequence }: Tuning): TuningOutcome {
   const file = files.find((candidate) => existsSync(candidate)) ?? files[0]!;
   const held = readIfAny(file);
-  if (held !== undefined && (isMinimum ? Number(held) >= value : held === String(value)))
-    return { kind: 'held', file, value };
+  const isLarger = held !== undefined && Number(held) > value;
+  if (held === String(value) || (isMinimum && isLarger)) return { kind: 'held', file, value };
   const error = writeOrExplain(file, value);
-  return error === undefined
-    ? { kind: 'written', file, value, before: held ?? '' }
-    : { kind: 'failed', file, value, held, error, consequence };
+  if (error === undefined) return { kind: 'written', file, value, before: held ?? '' };
+  if (toleratesLarger && isLarger) return { kind: 'held', file, value };
+  return { kind: 'failed', file, value, held, error, consequence };
 }
 
 function readIfAny(file: string): string | undefined {

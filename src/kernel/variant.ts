@@ -12,6 +12,8 @@ export interface VariantState {
   readonly hints: readonly string[];
   /** Rules of anybody. */
   readonly rules: number;
+  /** Tables that are there and could not be read, with the reason: hints may hide in them. */
+  readonly unreadable?: string;
 }
 
 export interface VariantProbes {
@@ -44,6 +46,12 @@ export function chooseVariant({ nft, legacy, plain }: VariantProbes): VariantCho
       `kubelet's chain ${nft.hints[0]} is there${legacy.hints.length > 0 ? beside('iptables-legacy') : ''}`,
     );
   if (legacy.hints.length > 0) return choice('legacy', `kubelet's chain ${legacy.hints[0]} is there`);
+  // On a node, kubelet marks one of the two. Not this one, so the other; if that cannot be used either, it is said, not guessed.
+  if (legacy.unreadable !== undefined && nft.rules === 0)
+    return choice(
+      'legacy',
+      `its tables are there, though they cannot be read (${legacy.unreadable}); iptables-nft is empty`,
+    );
   if (nft.rules !== legacy.rules) {
     const [more, fewer] = nft.rules > legacy.rules ? (['nft', 'legacy'] as const) : (['legacy', 'nft'] as const);
     const held = { nft: nft.rules, legacy: legacy.rules };
@@ -74,9 +82,11 @@ async function probeVariant(variant: NamedVariant): Promise<VariantState | undef
     if (state) states.push(state);
   }
   if (states.length === 0) return undefined;
+  const unreadable = states.find((state) => state.unreadable !== undefined)?.unreadable;
   return {
     hints: [...new Set(states.flatMap(({ hints }) => hints))],
     rules: states.reduce((sum, { rules }) => sum + rules, 0),
+    ...(unreadable !== undefined && { unreadable }),
   };
 }
 
@@ -90,8 +100,9 @@ async function probeFamily(variant: NamedVariant, family: Family): Promise<Varia
     return { hints, rules: hints.length > 0 ? 0 : countRules(await iptables.save()) };
   } catch (error) {
     if (error instanceof KernelError && error.code === 'TOOL_MISSING') return undefined;
-    if (error instanceof KernelError) return { hints: [], rules: 0 }; // installed, but the kernel lacks this variant
-    throw error;
+    if (!(error instanceof KernelError)) throw error;
+    const isThere = variant === 'legacy' && legacyTables(family).includes('mangle');
+    return { hints: [], rules: 0, ...(isThere && { unreadable: error.message }) };
   }
 }
 

@@ -10,6 +10,8 @@ export interface Tuning {
   readonly value: number;
   /** A larger value is left alone. */
   readonly isMinimum?: boolean;
+  /** A larger value is set to this one, but does no harm where that fails. */
+  readonly toleratesLarger?: boolean;
   /** What happens where it is not set, as a sentence. */
   readonly consequence: string;
 }
@@ -72,11 +74,12 @@ function sizeTunings(conntrack: ConntrackConfiguration, cpus: number): readonly 
   const connections = wantedConnections(conntrack, cpus);
   if (connections === undefined) return [];
   return [
-    netfilter(
-      'nf_conntrack_max',
-      connections,
-      'the node tracks no more connections than its present limit, and drops new ones beyond it',
-    ),
+    {
+      files: ['/proc/sys/net/netfilter/nf_conntrack_max'],
+      value: connections,
+      toleratesLarger: true,
+      consequence: 'the node tracks no more connections than its present limit, and drops new ones beyond it',
+    },
     {
       // The second name is the same number, on kernels whose module shows no parameters.
       files: ['/sys/module/nf_conntrack/parameters/hashsize', '/proc/sys/net/netfilter/nf_conntrack_buckets'],

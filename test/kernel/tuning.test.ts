@@ -51,6 +51,11 @@ test('a setting that cannot be written costs a message that names the consequenc
   );
 });
 
+test('a table that is larger than wanted and cannot be made smaller is no cause for alarm', () => {
+  const [max] = applyTunings(conntrackTunings({ ...CONNTRACK, maxPerCore: 4, min: 4 }, 1));
+  assert.equal(max?.kind, 'held');
+});
+
 test('a hash that is larger than wanted is left alone', () => {
   const [, hash] = applyTunings(conntrackTunings({ ...CONNTRACK, maxPerCore: 4, min: 4 }, 1));
   assert.equal(hash?.kind, 'held');

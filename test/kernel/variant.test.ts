@@ -44,6 +44,16 @@ test('without a word of kubelet, rules decide, then what iptables is on this hos
   assert.equal(chooseVariant({ nft: EMPTY, legacy: EMPTY, plain: undefined }).variant, 'nft');
 });
 
+test('tables that cannot be read are not passed over in silence', () => {
+  const unreadable = { ...EMPTY, unreadable: 'Permission denied' };
+  assert.deepEqual(chooseVariant({ nft: EMPTY, legacy: unreadable, plain: 'nft' }), {
+    variant: 'legacy',
+    reason:
+      'iptables-legacy: its tables are there, though they cannot be read (Permission denied); iptables-nft is empty',
+  });
+  assert.equal(chooseVariant({ nft: { hints: [], rules: 3 }, legacy: unreadable, plain: 'nft' }).variant, 'nft');
+});
+
 test('a variant that is not installed is no choice', () => {
   assert.equal(chooseVariant({ nft: EMPTY, legacy: undefined, plain: 'nft' }).variant, 'nft');
   assert.equal(chooseVariant({ nft: undefined, legacy: EMPTY, plain: 'legacy' }).variant, 'legacy');
@@ -67,6 +77,15 @@ for (const variant of ['nft', 'legacy'] as const) {
     });
   }
 }
+
+test("without NET_RAW, which iptables-legacy needs, kubelet's chain in it still decides", () => {
+  run('iptables-legacy', '-t', 'mangle', '-N', 'KUBE-IPTABLES-HINT');
+  const module = new URL('../../src/kernel/variant.ts', import.meta.url).href;
+  const program = `const { chooseVariant, probeVariants } = await import(${JSON.stringify(module)});
+    console.log(chooseVariant(await probeVariants()).variant);`;
+  const rights = ['--bounding-set=-all,+net_admin', '--inh-caps=-all,+net_admin'];
+  assert.equal(run('setpriv', ...rights, process.execPath, '--input-type=module', '-e', program), 'legacy\n');
+});
 
 test('rules of both families are counted where they are', async () => {
   run('iptables-legacy', '-A', 'INPUT', '-s', '192.0.2.1', '-j', 'DROP');
