@@ -28,7 +28,7 @@ const parts: Record<string, Part> = {
   },
   kernel: {
     about: 'a real kernel, in network namespaces',
-    run: () => tests([], 'test/kernel/**/*.test.ts'),
+    run: () => tests([], 'test/{kernel,deploy}/**/*.test.ts'),
   },
   packets: {
     about: 'real packets through real rules, in network namespaces',

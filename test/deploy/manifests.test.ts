@@ -1,6 +1,9 @@
 // The manifests as kubectl builds them: valid, what kubeadm's DaemonSet is, and no right too many.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parse, parseAllDocuments } from 'yaml';
@@ -12,6 +15,9 @@ import { readClientConfig, type SecurityContext, type Workload } from './workloa
 const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url));
 const OVERLAYS = ['base', 'overlays/least-privilege', 'overlays/nftables'];
 
+const { error } = spawnSync('kubectl', ['version', '--client']);
+const needsKubectl = { skip: error ? 'kubectl is not installed' : false };
+
 interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
@@ -20,12 +26,28 @@ interface Manifest {
 }
 
 function built(folder: string): readonly Manifest[] {
-  const text = execFileSync('kubectl', ['kustomize', `${DEPLOY}${folder}`], { encoding: 'utf8' });
+  const text = execFileSync('kubectl', ['kustomize', resolve(DEPLOY, folder)], { encoding: 'utf8' });
   return parseAllDocuments(text).map((document) => {
     assert.deepEqual(document.errors, []);
     return document.toJS() as Manifest;
   });
 }
+
+test('the kustomization in docs/swap.md builds', needsKubectl, () => {
+  const page = readFileSync(`${DEPLOY}../docs/swap.md`, 'utf8');
+  const kustomization = /```yaml\n(# kustomization\.yaml\n[^`]+)```/.exec(page)?.[1];
+  assert.ok(kustomization);
+  const folder = mkdtempSync(join(tmpdir(), 'portolan-swap-'));
+  try {
+    cpSync(DEPLOY, join(folder, 'portolan/deploy'), { recursive: true });
+    writeFileSync(join(folder, 'kustomization.yaml'), kustomization);
+    for (const file of ['config.conf', 'kubeconfig.conf']) cpSync(`${DEPLOY}base/${file}`, join(folder, file));
+    const [container] = one<Workload>(built(folder), 'DaemonSet').spec.template.spec.containers;
+    assert.equal(container?.image, 'registry.example/portolan:0.1.0');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
 
 function one<T = Manifest>(manifests: readonly Manifest[], kind: string): T {
   const found = manifests.filter((manifest) => manifest.kind === kind);
@@ -34,7 +56,7 @@ function one<T = Manifest>(manifests: readonly Manifest[], kind: string): T {
 }
 
 for (const folder of OVERLAYS) {
-  test(`${folder} builds, with everything in kube-system under kubeadm's names`, () => {
+  test(`${folder} builds, with everything in kube-system under kubeadm's names`, needsKubectl, () => {
     const manifests = built(folder);
     assert.deepEqual(manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort(), [
       'ClusterRole portolan',
@@ -48,7 +70,7 @@ for (const folder of OVERLAYS) {
     }
   });
 
-  test(`${folder} has a configuration that the agent accepts, and a kubeconfig it can read`, () => {
+  test(`${folder} has a configuration that the agent accepts, and a kubeconfig it can read`, needsKubectl, () => {
     const { data = {} } = one(built(folder), 'ConfigMap');
     const decoded = decodeDocument(data['config.conf']!);
     assert.ok('document' in decoded);
@@ -61,7 +83,7 @@ for (const folder of OVERLAYS) {
     assert.match(kubeconfig.server, /^https:/);
   });
 
-  test(`${folder} runs as kubeadm's DaemonSet does`, () => {
+  test(`${folder} runs as kubeadm's DaemonSet does`, needsKubectl, () => {
     const { spec } = one<Workload>(built(folder), 'DaemonSet');
     const pod = spec.template.spec;
     assert.deepEqual(spec.selector.matchLabels, { 'k8s-app': 'kube-proxy' });
@@ -87,7 +109,7 @@ for (const folder of OVERLAYS) {
 }
 
 for (const folder of OVERLAYS.slice(1)) {
-  test(`${folder} leaves the agent NET_ADMIN and nothing else`, () => {
+  test(`${folder} leaves the agent NET_ADMIN and nothing else`, needsKubectl, () => {
     const { containers, initContainers = [] } = one<Workload>(built(folder), 'DaemonSet').spec.template.spec;
     const expected: SecurityContext = {
       privileged: false,
