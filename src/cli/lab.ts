@@ -27,6 +27,11 @@ const COMMANDS: Readonly<Record<string, LabCommand>> = {
     about: 'ask for a page, many times; who answered, as a chart',
     load: () => import('./lab-curl.ts'),
   },
+  chaos: {
+    usage: 'chaos [KIND [NODE|POD]]',
+    about: 'kill pods, drain nodes, cut cables, flush rules, stop the API server',
+    load: () => import('./lab-chaos.ts'),
+  },
   down: { usage: 'down', about: 'remove the cluster', load: () => import('./lab-down.ts') },
 };
 

@@ -31,7 +31,7 @@ export function enterHostArgv(sandboxPid: number, host: string, argv: readonly s
 /** What a program in a host finds in its environment. Nothing else of ours: a proxy setting would lead out of the lab. */
 export function hostEnv(host: string): Record<string, string> {
   return {
-    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    PATH: '/run/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
     HOME: '/run/root',
     LANG: 'C.UTF-8',
     TERM: process.env.TERM ?? 'dumb',
@@ -39,6 +39,11 @@ export function hostEnv(host: string): Record<string, string> {
     KUBECONFIG: '/run/kubeconfig',
   };
 }
+
+// As root, tcpdump becomes a user of its own; an ordinary user's sandbox has no other users.
+const TCPDUMP = `#!/bin/sh
+PATH=/usr/sbin:/usr/bin exec tcpdump -Z root "$@"
+`;
 
 export interface HostFiles {
   /** In the network. */
@@ -63,13 +68,16 @@ export function hostFilesScript({ name, hostname, known, resolvConf, more = {} }
     'etc/hosts': `127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n${sorted.map((line) => `${line}\n`).join('')}`,
     'etc/resolv.conf': resolvConf,
     'etc/hostname': `${hostname}\n`,
+    'bin/tcpdump': TCPDUMP,
     ...more,
   };
   const folder = hostFolder(name);
   const writes = Object.entries(files).map(
     ([path, text]) => `cat > ${folder}/${path} <<'END-OF-FILE'\n${text}END-OF-FILE`,
   );
-  return [`set -e; mkdir -p ${folder}/etc ${folder}/root`, ...writes].join('\n');
+  return [`set -e; mkdir -p ${folder}/bin ${folder}/etc ${folder}/root`, ...writes, `chmod +x ${folder}/bin/*`].join(
+    '\n',
+  );
 }
 
 /** In the sandbox. */

@@ -5,6 +5,7 @@ import { CLIENT, clusterPlan, type Networks } from './addresses.ts';
 import { kubeconfigText } from './apiserver/kubeconfig.ts';
 import { type ApiServer, startApiServer } from './apiserver/server.ts';
 import type { Deployment, Pod } from './apiserver/types.ts';
+import { Chaos } from './chaos/chaos.ts';
 import { API_PORT, agentConfiguration, NodeAgent } from './cluster/agent.ts';
 import { firstApplications } from './cluster/manifests.ts';
 import { nodeObjects } from './cluster/nodes.ts';
@@ -32,6 +33,7 @@ export class Lab {
   readonly server: ApiServer;
   readonly pods: LabPods;
   readonly agents: ReadonlyMap<string, NodeAgent>;
+  readonly chaos: Chaos;
 
   static async open(options: LabOptions): Promise<Lab> {
     const cluster = clusterPlan(options.networks, options.nodeCount);
@@ -63,6 +65,7 @@ export class Lab {
     this.server = server;
     this.pods = pods;
     this.agents = new Map(cluster.nodes.map(({ name }) => [name, new NodeAgent(network, name)]));
+    this.chaos = new Chaos(this);
   }
 
   /** Resolves when every first application runs and every agent has written its rules. */

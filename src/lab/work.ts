@@ -1,9 +1,19 @@
 // What a running lab does for other commands, by name.
+import { setTimeout as delay } from 'node:timers/promises';
 import { LabRefusal, type Work } from './control.ts';
 import { type CurlRequest, curl } from './curl.ts';
 import type { Lab } from './lab.ts';
 import type { StateFolder } from './state.ts';
 import { labStatus } from './status.ts';
+
+export interface ChaosRequest {
+  /** One of the faults, or `random`, `heal`, `list`. */
+  readonly kind: string;
+  readonly target?: string;
+  readonly forMs?: number;
+}
+
+const RANDOM_MS = 60_000;
 
 /** `lab` is undefined while it starts. */
 export function labWork(
@@ -23,10 +33,30 @@ export function labWork(
     async *place(wanted) {
       yield running().place(wanted as string);
     },
+    chaos: (asked) => chaos(running(), asked as ChaosRequest),
     curl: (asked) => curl(running(), asked as CurlRequest),
     async *down() {
       stop();
       yield 'going';
     },
   };
+}
+
+async function* chaos({ chaos }: Lab, { kind, target, forMs }: ChaosRequest): AsyncGenerator<string> {
+  switch (kind) {
+    case 'list':
+      yield chaos.active.length > 0 ? `Broken now: ${chaos.active.join('; ')}` : 'Nothing is broken.';
+      return;
+    case 'heal':
+      yield* chaos.heal();
+      return;
+    case 'random':
+      yield* chaos.rage(forMs ?? RANDOM_MS);
+      return;
+    default:
+      yield await chaos.strike(kind, target);
+      if (forMs === undefined) return;
+      await delay(forMs);
+      yield* chaos.heal();
+  }
 }

@@ -48,10 +48,8 @@ export function getPage(url: URL, socket: net.Socket): Promise<Page> {
         servedBy: typeof servedBy === 'string' ? servedBy : undefined,
       });
     });
-    const timer = setTimeout(
-      () => request.destroy(new Error(`no answer from ${url.host} in ${TIMEOUT_MS} ms`)),
-      TIMEOUT_MS,
-    );
+    const late = () => request.destroy(Object.assign(new Error(`no answer from ${url.host}`), { code: 'ETIMEDOUT' }));
+    const timer = setTimeout(late, TIMEOUT_MS);
     request.on('close', () => clearTimeout(timer));
     request.on('error', reject);
   });
