@@ -1,6 +1,6 @@
 // In: kernel settings wanted.  Out: what became of each. A setting that cannot be had costs what its consequence says and
 // nothing more: the proxy runs on, and the message tells how to set it from the host.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Tuning } from '../node/tuning.ts';
@@ -60,7 +60,7 @@ export async function setOomScore(score: number, clock: Clock = systemClock): Pr
 const OOM_RETRY_MS = 100;
 
 function applyTuning({ files, value, isMinimum, toleratesLarger, consequence }: Tuning): TuningOutcome {
-  const file = files.find((candidate) => existsSync(candidate)) ?? files[0]!;
+  const file = files.find((candidate) => readIfAny(candidate) !== undefined) ?? files[0]!;
   const held = readIfAny(file);
   const isLarger = held !== undefined && Number(held) > value;
   if (held === String(value) || (isMinimum && isLarger)) return { kind: 'held', file, value };

@@ -5,7 +5,7 @@ import { type Duration, formatDuration, inWholeSeconds } from '../lib/duration.t
 import { isAtLeast } from '../lib/version.ts';
 
 export interface Tuning {
-  /** Where the setting lives; if it has several names, the first that exists is used. */
+  /** Where the setting lives; if it has several names, the first that can be read is used. */
   readonly files: readonly string[];
   readonly value: number;
   /** A larger value is left alone. */
@@ -81,7 +81,7 @@ function sizeTunings(conntrack: ConntrackConfiguration, cpus: number): readonly 
       consequence: 'the node tracks no more connections than its present limit, and drops new ones beyond it',
     },
     {
-      // The second name is the same number, on kernels whose module shows no parameters.
+      // The second name is the same number, and readable by all.
       files: ['/sys/module/nf_conntrack/parameters/hashsize', '/proc/sys/net/netfilter/nf_conntrack_buckets'],
       value: Math.floor(connections / CONNECTIONS_PER_BUCKET),
       isMinimum: true,
