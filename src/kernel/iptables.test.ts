@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Iptables, parseVersion } from './iptables.ts';
+import { Iptables, lastChainFirst, parseVersion } from './iptables.ts';
 import type { ProcessResult, RunProcess } from './process.ts';
 
 describe('the version of iptables', () => {
@@ -97,3 +97,20 @@ function recording(version: string, status = 0): { readonly iptables: Iptables; 
   };
   return { iptables: new Iptables('IPv4', 'auto', run), calls };
 }
+
+test('chains are declared last name first within a table, and nothing else changes its place', () => {
+  const lines = [
+    '*filter',
+    ':B - [0:0]',
+    'COMMIT',
+    '*nat',
+    ':A - [0:0]',
+    ':C - [0:0]',
+    ':B - [0:0]',
+    '-A B',
+    '-A A',
+    'COMMIT',
+  ];
+  const [a, b, c] = ['A', 'B', 'C'].map((name) => `:${name} - [0:0]`);
+  assert.deepEqual(lastChainFirst(lines), ['*filter', b, 'COMMIT', '*nat', c, b, a, '-A B', '-A A', 'COMMIT']);
+});

@@ -99,8 +99,9 @@ export class Iptables {
   async restore(lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
     const args = [...(await this.#restoreWait()), '--noflush', '--counters'];
-    const result = await this.#run(`${this.#name}-restore`, args, lines);
-    if (result.status !== 0) throw this.#failure('restore', result, lines);
+    const ordered = lastChainFirst(lines);
+    const result = await this.#run(`${this.#name}-restore`, args, ordered);
+    if (result.status !== 0) throw this.#failure('restore', result, ordered);
   }
 
   async #wait(): Promise<readonly string[]> {
@@ -132,6 +133,22 @@ export class Iptables {
     const detail = `${answer || 'no message'} (exit code ${result.status})${lines ? surroundings(answer, lines) : ''}`;
     return new KernelError('TOOL_FAILED', { operation: `${this.#name} ${call}`, detail });
   }
+}
+
+/** iptables-nft keeps chains in a sorted list and looks for each one's place from the front. Told the last name first, it loads
+ *  10,000 services in a tenth of the time; to others the order of these lines means nothing. */
+export function lastChainFirst(lines: readonly string[]): readonly string[] {
+  const ordered: string[] = [];
+  let chains: string[] = [];
+  for (const line of lines) {
+    if (line.startsWith(':')) chains.push(line);
+    else {
+      for (const chain of chains.sort().reverse()) ordered.push(chain);
+      chains = [];
+      ordered.push(line);
+    }
+  }
+  return ordered.concat(chains);
 }
 
 export function parseVersion(text: string): IptablesVersion {
