@@ -61,9 +61,14 @@ export class ServiceIndex {
     return { removedChains, delta: () => this.#delta(journal) };
   }
 
+  /** Who has which address. */
+  *claims(): Generator<Claim> {
+    for (const [first] of this.#claims.values()) yield first!;
+  }
+
   *rows(): Generator<Row> {
     for (const { value } of this.#sharedRows.values()) yield value;
-    for (const claims of this.#claims.values()) yield* rowsOf(claims[0]!);
+    for (const claim of this.claims()) yield* rowsOf(claim);
   }
 
   chains(): ChainPlan[] {

@@ -58,7 +58,8 @@ function missing(verdict: ServicePort['internal']['verdict']): string {
   return verdict === 'reject' ? 'goto reject-chain' : 'drop';
 }
 
-function endpointRows({ port, frontend }: Claim, { backends, offset }: BackendList): Row[] {
+/** One for each endpoint of a list, in its order. */
+export function endpointRows({ port, frontend }: Claim, { backends, offset }: BackendList): Row[] {
   const isNodePort = frontend.kind === 'node-port';
   const set = endpointMap(transportOf(port), isNodePort);
   const start = isNodePort ? `${frontend.port}` : `${frontend.ip} . ${frontend.port}`;
