@@ -21,12 +21,14 @@ export const IPTABLES_SCOPE: DriftScope = {
 
 export function iptablesSetup(facts: IptablesFacts): Setup {
   const { nodePortAddresses } = facts;
+  const isTaken = (ip: string): boolean => nodePortAddresses.kind === 'all' || nodePortAddresses.ips.includes(ip);
   return {
     masqueradeAll: facts.masqueradeAll,
     detector: facts.detector,
-    localhostNodePorts: facts.localhostNodePorts,
-    takesNodePorts: (ip) => !isLoopback(ip) && (nodePortAddresses.kind === 'all' || nodePortAddresses.ips.includes(ip)),
+    localhostNodePorts: facts.localhostNodePorts && isTaken('127.0.0.1'),
+    takesNodePorts: (ip) => !isLoopback(ip) && isTaken(ip),
     refusesOwnTrafficToExternalAddresses: false,
+    refusesNodePortsEverywhere: true,
     guardsWithoutEndpoints: false,
   };
 }

@@ -17,6 +17,8 @@ export interface Setup {
   readonly takesNodePorts: (ip: string) => boolean;
   /** False in iptables mode: what this node sends to an external address without endpoints is left alone. */
   readonly refusesOwnTrafficToExternalAddresses: boolean;
+  /** True in iptables mode: a node port that cannot be served is refused on every address of the node. */
+  readonly refusesNodePortsEverywhere: boolean;
   /** False in iptables mode: source ranges count only while there are endpoints. */
   readonly guardsWithoutEndpoints: boolean;
 }
@@ -32,7 +34,7 @@ export interface Knock {
 export function meaningOf(knock: Knock, setup: Setup, host: Surroundings): Fate {
   const { port, frontend, dst, client } = knock;
   if (frontend.kind === 'node-port' && !takesNodePort(dst, setup)) {
-    const isRefused = port.external.verdict !== 'balance' && !isLoopback(dst);
+    const isRefused = port.external.verdict !== 'balance' && setup.refusesNodePortsEverywhere;
     return isRefused ? unavailable(port.external, knock, setup, host) : only(UNTOUCHED);
   }
   if (frontend.kind === 'load-balancer-ip' && isShutOut(knock, setup)) return only(DROPPED);

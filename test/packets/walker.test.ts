@@ -1,0 +1,93 @@
+// The walker against the kernel: clusters and surrounding rules at random, walked through what the kernel says it holds, and then
+// asked with real packets. Who answers, who refuses, and whose address is seen must be as predicted.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import fc from 'fast-check';
+import { golden } from '../../src/lab/network/golden.ts';
+import { Network } from '../../src/lab/network/network.ts';
+import type { PacketResult } from '../../src/lab/network/probe.ts';
+import { parseIptablesSave } from '../../src/observe/trace/iptables-save.ts';
+import { Walker } from '../../src/observe/trace/walk.ts';
+import { sync } from '../../src/pipeline.ts';
+import { TestCluster } from '../support/cluster.ts';
+import { GOLDEN_BASE, GOLDEN_NODES } from '../support/golden.ts';
+import { iptablesNode } from '../support/iptables-node.ts';
+import { goldenHost, type ProbeLike, packetOf, predicted } from '../support/walker.ts';
+import { anyCluster, anyForeignRules, type RandomService } from '../support/walker-cluster.ts';
+
+const CLUSTERS = 4;
+const SERVICES = 4;
+const SEED = 20261115;
+
+describe('what the walker says and what packets do', () => {
+  let network: Network;
+  before(async () => {
+    network = await Network.open(golden);
+    await network.exec('n1', ['sysctl', '-qw', 'net.ipv4.conf.all.route_localnet=1']);
+  });
+  after(() => network.close());
+
+  const samples = fc.sample(fc.tuple(anyCluster(SERVICES), anyForeignRules), { seed: SEED, numRuns: CLUSTERS });
+  for (const [i, [services, foreign]] of samples.entries()) {
+    test(`agree in cluster ${i + 1}, with ${foreign.length} rules of others around`, async () => {
+      const cluster = new TestCluster().apply(...GOLDEN_NODES, ...GOLDEN_BASE);
+      for (const { manifests } of services) cluster.apply(...manifests);
+      await reset(network);
+      const node = iptablesNode(network, cluster.tracker, 'IPv4');
+      await sync(node);
+      for (const rule of foreign) await network.exec('n1', ['iptables-nft', ...rule.split(' ')]);
+
+      const walker = new Walker(parseIptablesSave(await node.drivers.save(), 'IPv4'));
+      const byClient = Map.groupBy(services.flatMap(questions), ({ from }) => from);
+      await Promise.all(
+        [...byClient.values()].map(async (probes) => {
+          for (const probe of probes) {
+            const said = predicted(walker.walk(packetOf(probe), goldenHost('IPv4')));
+            assertAgrees(said, await network.probe(probe), JSON.stringify({ probe, foreign }));
+          }
+        }),
+      );
+    });
+  }
+});
+
+async function reset(network: Network): Promise<void> {
+  for (const table of ['raw', 'mangle', 'nat', 'filter']) {
+    await network.exec('n1', ['iptables-nft', '-t', table, '-F']);
+    await network.exec('n1', ['iptables-nft', '-t', table, '-X']);
+  }
+  await network.exec('n1', ['conntrack', '-F']);
+}
+
+function questions(service: RandomService): readonly (ProbeLike & { readonly count: number })[] {
+  const proto = service.protocol.toLowerCase() as 'tcp' | 'udp';
+  const targets = [
+    `${service.clusterIP}:80`,
+    ...(service.nodePort ? [`192.168.50.1:${service.nodePort}`] : []),
+    ...(service.externalIP ? [`${service.externalIP}:80`] : []),
+    ...(service.loadBalancerIP ? [`${service.loadBalancerIP}:80`] : []),
+  ];
+  return targets.flatMap((to) => [
+    ...['a1', 'a2', 'b2', 'n1'].map((from) => ({ from, proto, to, count: 30 })),
+    { from: 'x', proto, to, bind: '172.20.0.5', count: 30 },
+  ]);
+}
+
+/** A probe stops at its second failure, so where some packets fail it may not have met all who answer. */
+function assertAgrees(said: ReturnType<typeof predicted>, was: PacketResult, message: string): void {
+  const all = `${message}\npredicted ${JSON.stringify(said)}\nobserved ${JSON.stringify(was)}`;
+  const mayStick = Object.keys(was.answered ?? {}).length === 1;
+  if (!said.failed && !mayStick) {
+    assert.deepEqual(
+      { answered: was.answered, failed: was.failed },
+      { answered: said.answered, failed: undefined },
+      all,
+    );
+    return;
+  }
+  if (!said.answered) assert.deepEqual(was.answered, undefined, all);
+  for (const [endpoint, seen] of Object.entries(was.answered ?? {})) {
+    for (const source of seen) assert.ok(said.answered?.[endpoint]?.includes(source), all);
+  }
+  for (const failure of was.failed ?? []) assert.ok(said.failed?.includes(failure), all);
+}
