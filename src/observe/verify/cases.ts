@@ -21,7 +21,7 @@ export function* casesOf(port: ServicePort, around: Neighbourhood): Generator<Kn
     for (const dst of destinations) {
       for (const client of clientsOf(port, dst, around)) yield { port, frontend, dst, client };
       if (frontend.kind === 'load-balancer-ip')
-        for (const client of rangeClients(port)) yield { port, frontend, dst, client };
+        for (const client of rangeClients(port, around.outside.device)) yield { port, frontend, dst, client };
     }
     if (frontend.kind === 'node-port' && around.asksLoopback)
       yield { port, frontend, dst: LOOPBACK, client: host(LOOPBACK) };
@@ -50,9 +50,9 @@ function host(ip: string): Client {
 }
 
 /** One client of each network that may use the address. */
-function rangeClients({ sourceRanges }: ServicePort): readonly Client[] {
+function rangeClients({ sourceRanges }: ServicePort, device: string | undefined): readonly Client[] {
   return sourceRanges.flatMap((range) => {
     const ip = addressWithin(range, () => false);
-    return ip === undefined ? [] : [{ name: `a client of ${range}`, ip, device: undefined, isThisHost: false }];
+    return ip === undefined ? [] : [{ name: `a client of ${range}`, ip, device, isThisHost: false }];
   });
 }
