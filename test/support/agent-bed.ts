@@ -2,6 +2,7 @@
 // The last is planned from nothing out of all the server has and loaded in a host of its own, so that both sides of the
 // comparison are the words of iptables-save.
 import assert from 'node:assert/strict';
+import { lastChainFirst } from '../../src/kernel/iptables.ts';
 import type { KubeObject } from '../../src/lab/apiserver/object.ts';
 import { type ApiServer, type ApiServerOptions, startApiServer } from '../../src/lab/apiserver/server.ts';
 import { golden as goldenTopology } from '../../src/lab/network/golden.ts';
@@ -111,7 +112,7 @@ export class AgentBed {
       allowsExternalIPs: true,
     };
     const model = resolveNode(cluster.tracker.take(family), identity);
-    const stdin = print(plan(model, defaultFacts(family)));
+    const stdin = lastChainFirst(print(plan(model, defaultFacts(family))).split('\n')).join('\n');
     const { status, stderr } = await this.network.exec(ORACLE, [`${program(family)}-restore`], { stdin });
     assert.equal(status, 0, stderr);
     return normalisedRules(await this.save(family, ORACLE));
