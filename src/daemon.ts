@@ -12,7 +12,7 @@ import { removeOtherModes } from './daemon/cleanup.ts';
 import { ClusterWatch } from './daemon/cluster-watch.ts';
 import { FamilyLoop } from './daemon/family-loop.ts';
 import { FatalError } from './daemon/fatal.ts';
-import { chooseFamilies, pickVariant, reportLeftovers, tuneKernel } from './daemon/host.ts';
+import { chooseFamilies, pickVariant, reportLeftovers, reportRunningProxy, tuneKernel } from './daemon/host.ts';
 import { Runtimes } from './daemon/modes.ts';
 import { NodeWatch } from './daemon/node-watch.ts';
 import { Observers } from './daemon/observers.ts';
@@ -25,6 +25,7 @@ import { nodeAddresses } from './node/addresses.ts';
 import { familyNodePorts, type NodeSettings } from './node/facts.ts';
 import type { Log } from './observe/log.ts';
 import { bindFailureNote, ServiceHealthServers } from './observe/service-health.ts';
+import type { CountedServices } from './observe/service-metrics.ts';
 import { Tracker } from './track/tracker.ts';
 
 export interface AgentOptions {
@@ -69,6 +70,7 @@ async function live(
   }
   const identity = { mode: configuration.mode, version: ready.version, clock };
   if (!(await acquireAgentLock(identity, (holder) => noteOtherAgent(holder, log), signal))) return;
+  await reportRunningProxy(configuration, log);
   await reportLeftovers(configuration, agent.variant, log);
   if (ready.configFile) watchConfigFile(ready.configFile.path, ready.configFile.text, end.reject);
 
@@ -114,6 +116,14 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
     readNfacct: (name) => runtimes.readCounter(name),
     watches: () => new Map([['nodes', node.status], ...cluster.status()]),
     drift: () => new Map([...loops].map(([family, loop]) => [family, loop.drift])),
+    readCounts: async () => {
+      const counts = new Map<Family, CountedServices>();
+      for (const [family, loop] of loops) {
+        const ofFamily = await loop.counts();
+        if (ofFamily) counts.set(family, ofFamily);
+      }
+      return counts;
+    },
   });
   const client = await apiClient(ready, log, clock, (report) => observers.requested(report));
   const requestSyncs = (): void => {

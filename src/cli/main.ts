@@ -10,6 +10,7 @@ export interface Command {
 const COMMANDS: Readonly<Record<string, Command>> = {
   lab: { about: 'a cluster on this machine, to take apart', load: () => import('./lab.ts') },
   proxy: { about: 'run the agent: kube-proxy, with its flags', load: () => import('./proxy.ts') },
+  check: { about: 'say what this host supports, before a swap', load: () => import('./check.ts') },
   render: {
     about: 'print the rules a node would hold, from files, without touching anything',
     load: () => import('./render.ts'),

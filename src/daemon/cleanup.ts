@@ -1,4 +1,5 @@
 // Removes what modes have left on this host, and nothing else. Every part is tried, also after one that failed.
+import { legacyTables } from '../kernel/host.ts';
 import { Iptables } from '../kernel/iptables.ts';
 import { Nftables } from '../kernel/nftables.ts';
 import { FAMILIES, type Family } from '../lib/ip.ts';
@@ -43,14 +44,15 @@ async function removeAll(all: readonly Part[], log: Log): Promise<boolean> {
 
 function parts(): readonly Part[] {
   return [
-    ...FAMILIES.flatMap((family) =>
-      (['nft', 'legacy'] as const).map((variant) => iptablesPart(new Iptables(family, variant))),
-    ),
+    ...FAMILIES.map((family) => iptablesPart(family, 'nft')),
+    // To ask legacy iptables for a table is to make it, so a host without any is left alone.
+    ...FAMILIES.filter((family) => legacyTables(family).length > 0).map((family) => iptablesPart(family, 'legacy')),
     ...FAMILIES.map(nftablesPart),
   ];
 }
 
-function iptablesPart(iptables: Iptables): Part {
+function iptablesPart(family: Family, variant: 'nft' | 'legacy'): Part {
+  const iptables = new Iptables(family, variant);
   return {
     mode: 'iptables',
     name: iptables.name,

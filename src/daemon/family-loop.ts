@@ -10,6 +10,7 @@ import type { Log } from '../observe/log.ts';
 import type { PortolanMetrics } from '../observe/portolan-metrics.ts';
 import type { ProxyMetrics } from '../observe/proxy-metrics.ts';
 import type { HealthCheckedService, ServiceHealthServers } from '../observe/service-health.ts';
+import type { CountedServices } from '../observe/service-metrics.ts';
 import type { SyncReport } from '../pipeline.ts';
 import type { ModeRuntime } from './runtime.ts';
 
@@ -63,6 +64,11 @@ export class FamilyLoop {
 
   get hasSynced(): boolean {
     return this.#hasSynced;
+  }
+
+  /** Connections of each Service; undefined where nothing counts them. */
+  counts(): Promise<CountedServices> | undefined {
+    return this.#options.runtime.counts?.();
   }
 
   requestSync(): void {

@@ -1,5 +1,7 @@
 // Prepares the host before the first rule: which families it can serve, and the settings that the rules rely on.
+import { splitHostPort } from '../config/address.ts';
 import type { ProxyConfiguration } from '../config/configuration.ts';
+import { runningProxyMode } from '../kernel/agent-lock.ts';
 import { ipv6Support } from '../kernel/host.ts';
 import type { Iptables, IptablesVariant } from '../kernel/iptables.ts';
 import { describeLeftover, findLeftovers } from '../kernel/leftovers.ts';
@@ -93,4 +95,15 @@ export async function reportLeftovers({ mode }: ProxyConfiguration, variant: Ipt
   } catch (error) {
     log.error(error, 'Could not look for rules of another kube-proxy');
   }
+}
+
+/** Another kube-proxy does not know of our lock. */
+export async function reportRunningProxy({ metricsBindAddress }: ProxyConfiguration, log: Log): Promise<void> {
+  const address = splitHostPort(metricsBindAddress);
+  const mode = 'problem' in address ? undefined : await runningProxyMode(Number(address.port));
+  if (mode === undefined) return;
+  log.warning("Another kube-proxy seems to run on this node; two of them undo each other's rules", {
+    mode,
+    metricsBindAddress,
+  });
 }

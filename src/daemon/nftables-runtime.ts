@@ -7,6 +7,7 @@ import type { Family } from '../lib/ip.ts';
 import { isAtLeast } from '../lib/version.ts';
 import type { NodeIdentity } from '../model/resolve.ts';
 import { NftablesDriver } from '../modes/nftables/apply.ts';
+import { readCounts } from '../modes/nftables/counters.ts';
 import type { KernelState, NftablesChange } from '../modes/nftables/diff.ts';
 import type { NftablesFacts } from '../modes/nftables/facts.ts';
 import { nftablesMode } from '../modes/nftables/nftables.ts';
@@ -63,6 +64,9 @@ export function nftablesRuntime(options: NftablesRuntimeOptions): ModeRuntime {
       subscription.close();
     },
     measure: () => {},
+    ...(hasCounters && {
+      counts: async () => (state.model ? readCounts(driver, state.model) : { frontends: [], endpoints: [] }),
+    }),
     countFailure: (metrics) => metrics.nftablesSyncFailures.of({ ip_family: family }).increment(),
   };
 }

@@ -30,6 +30,7 @@ import { createPortolanMetrics, type PortolanMetrics } from '../observe/portolan
 import { addProcessMetrics } from '../observe/process-metrics.ts';
 import { createProxyMetrics, type ProxyMetrics, type ReadNfacct } from '../observe/proxy-metrics.ts';
 import { createRestClientMetrics } from '../observe/rest-client-metrics.ts';
+import { addServiceMetrics, type ReadCounts } from '../observe/service-metrics.ts';
 
 export interface ObserverOptions {
   readonly ready: Ready;
@@ -40,6 +41,7 @@ export interface ObserverOptions {
   /** Each watch of the API server, by resource. */
   readonly watches: () => ReadonlyMap<string, WatchStatus>;
   readonly drift: () => ReadonlyMap<Family, number>;
+  readonly readCounts: ReadCounts;
 }
 
 interface Pending {
@@ -77,6 +79,7 @@ export class Observers {
       problems: () => [...this.#problems.values()].reduce((sum, problems) => sum + problems.length, 0),
       driftFound: options.drift,
     });
+    if (ready.configuration.portolan.serviceMetrics) addServiceMetrics(this.registry, options.readCounts);
     addProcessMetrics(this.registry);
     addComponentMetrics(this.registry, buildInfo(ready.version), componentGates(ready));
   }

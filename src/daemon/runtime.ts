@@ -3,6 +3,7 @@ import { withoutRetired } from '../flows/targets.ts';
 import type { NodeModel } from '../model/model.ts';
 import type { ModeName } from '../modes/mode.ts';
 import type { ProxyMetrics } from '../observe/proxy-metrics.ts';
+import type { CountedServices } from '../observe/service-metrics.ts';
 import { type FamilyState, NOTHING_OWED, type Owed, type SyncReport, sync } from '../pipeline.ts';
 
 export interface ModeRuntime {
@@ -23,6 +24,8 @@ export interface ModeRuntime {
   /** Sets the metrics that only this mode has. */
   measure(metrics: ProxyMetrics): void;
   countFailure(metrics: ProxyMetrics, wasFull: boolean): void;
+  /** Connections of each Service, from the kernel's counters; absent where nothing counts them. */
+  counts?(): Promise<CountedServices>;
 }
 
 export interface ForeignHands {

@@ -1,6 +1,7 @@
 // In: the rows of the kernel with their counters, and the model.  Out: new connections of each address and of each endpoint.
 // A row is hit once for each connection, by its first packet; so packets are connections, and bytes are those of first packets.
 import type { NftHeldElement } from '../../kernel/nftables-objects.ts';
+import { hostPort } from '../../lib/ip.ts';
 import type { NodeModel, ServicePort } from '../../model/model.ts';
 import type { NftablesDriver } from './apply.ts';
 import { transportOf } from './names.ts';
@@ -47,7 +48,7 @@ export async function readCounts(driver: NftablesDriver, model: NodeModel): Prom
         const parts = row.key.split(' . ').slice(0, -1); // without the endpoint's number
         const key = isNodePort ? `${transport} . ${parts[0]}` : `${parts[0]} . ${transport} . ${parts[1]}`;
         const owner = owners.get(key);
-        if (owner) endpoints.push({ ...owner, endpoint: (row.value ?? '').replace(' . ', ':'), ...countOf(row) });
+        if (owner) endpoints.push({ ...owner, endpoint: addressOf(row.value ?? ''), ...countOf(row) });
       }
     }
   }
@@ -66,12 +67,18 @@ function ownersOf(model: NodeModel): ReadonlyMap<string, Pick<FrontendCount, 'po
         else
           owners.set(`${frontend.ip} . ${transport} . ${frontend.port}`, {
             port,
-            frontend: `${frontend.ip}:${frontend.port}`,
+            frontend: hostPort(frontend.ip, frontend.port),
           });
       }
     }
   }
   return owners;
+}
+
+/** `10.244.1.7 . 5353` as people write it. */
+function addressOf(value: string): string {
+  const [ip = '', port] = value.split(' . ');
+  return hostPort(ip, Number(port));
 }
 
 function countOf({ packets, bytes }: NftHeldElement): { connections: number; bytes: number } {
