@@ -123,8 +123,8 @@ function node(name: string, zone: string, ips: readonly string[], podCIDRs: read
 const SORTED_CHAINS = ['KUBE-SERVICES', 'KUBE-NODEPORTS', 'KUBE-EXTERNAL-SERVICES', 'KUBE-PROXY-FIREWALL'];
 const TABLES = ['nat', 'filter', 'mangle'];
 
-/** iptables-save text in the form the recorded files have, without the nfacct counters that only some kernels have. */
-export function normalisedRules(save: string): string {
+/** iptables-save text in the form the recorded files have; without the nfacct counters, which only some kernels have, unless asked for. */
+export function normalisedRules(save: string, keepsCounters = false): string {
   const tables = new Map<string, { chains: string[]; rules: Map<string, string[]> }>();
   let current = { chains: [] as string[], rules: new Map<string, string[]>() };
   for (const line of save.split('\n').map((text) => text.trimEnd())) {
@@ -132,8 +132,8 @@ export function normalisedRules(save: string): string {
       current = { chains: [], rules: new Map() };
       tables.set(line.slice(1), current);
     } else if (line.startsWith(':')) current.chains.push(line.replace(/ \[\d+:\d+\]$/, ''));
-    else if (line.startsWith('-A ') && !line.includes('localhost_nps_accepted_pkts')) {
-      const rule = line.replace(/ -m nfacct --nfacct-name +\S+/, '');
+    else if (line.startsWith('-A ') && (keepsCounters || !line.includes('localhost_nps_accepted_pkts'))) {
+      const rule = keepsCounters ? line : line.replace(/ -m nfacct --nfacct-name +\S+/, '');
       const chain = rule.split(' ')[1]!;
       current.rules.set(chain, [...(current.rules.get(chain) ?? []), rule]);
     }
