@@ -17,6 +17,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   trace: { about: 'show what becomes of a packet, rule by rule, and why', load: () => import('./trace.ts') },
   verify: { about: 'check that rules do what the objects mean, case by case', load: () => import('./verify.ts') },
+  explain: { about: 'say everything about one Service on a node', load: () => import('./explain.ts') },
+  doctor: { about: 'find the first thing that is wrong with a Service', load: () => import('./doctor.ts') },
   diff: { about: 'show how the kernel differs from the plan, rule by rule', load: () => import('./diff.ts') },
 };
 

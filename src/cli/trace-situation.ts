@@ -62,6 +62,8 @@ export interface FamilySituation {
   readonly held: Ruleset | undefined;
   /** `planned`, `in the kernel`, `in FILE`: of those that count, which are the held ones where there are any. */
   readonly source: string;
+  /** True if the rules are those of this host's kernel, so that it can be asked for more. */
+  readonly isLive: boolean;
   readonly origins: Origins;
   readonly book: AddressBook;
   readonly host: Surroundings;
@@ -98,6 +100,7 @@ export async function situationOf(options: SituationOptions): Promise<Situation>
       facts,
       planned: mode.planned(view.model, facts),
       held,
+      isLive,
       source: isLive ? 'in the kernel' : held ? `in ${options.rules}` : 'as planned',
       origins: mode.origins(view.model),
       book: new AddressBook(view.model),
