@@ -1,13 +1,16 @@
 // iptables mode at work in one family.
 
+import { withRetired } from '../flows/targets.ts';
 import type { Iptables } from '../kernel/iptables.ts';
 import { readSysctlIfAny } from '../kernel/sysctl.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Family } from '../lib/ip.ts';
 import type { NodeIdentity } from '../model/resolve.ts';
+import { kernelState } from '../modes/iptables/apply.ts';
 import { watchCanary } from '../modes/iptables/canary.ts';
 import type { IptablesChange, KernelState } from '../modes/iptables/diff.ts';
 import { INVALID_DROPPED_COUNTER, type IptablesFacts, LOCALHOST_NODE_PORTS_COUNTER } from '../modes/iptables/facts.ts';
+import { heldFlowTargets } from '../modes/iptables/held-flows.ts';
 import { iptablesMode } from '../modes/iptables/iptables.ts';
 import type { IptablesPlan } from '../modes/iptables/plan.ts';
 import { familyNodePorts, iptablesFacts, type NodeSettings } from '../node/facts.ts';
@@ -49,11 +52,17 @@ export function iptablesRuntime(options: IptablesRuntimeOptions): ModeRuntime {
     const hostIps = familyNodePorts(settings, family).matchAll ? [] : await options.hostIps();
     return iptablesFacts(settings, family, { hasRandomFully, conntrackIsLiberal, counters, hostIps });
   };
+  // What stands may be of an agent that was killed, or of another proxy, with services that were deleted since.
+  const read = async (): Promise<KernelState> => {
+    const save = await iptables.save();
+    if (state.flows) state.flows = withRetired(state.flows, heldFlowTargets(save));
+    return kernelState(save);
+  };
   const state: FamilyState<IptablesFacts, IptablesPlan, KernelState, IptablesChange, Iptables> = {
     family,
     tracker: options.tracker,
     identity: options.identity,
-    mode: iptablesMode,
+    mode: { ...iptablesMode, read },
     drivers: iptables,
     probe,
     held: undefined,

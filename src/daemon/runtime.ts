@@ -40,10 +40,13 @@ export function commonRuntime<Facts, Plan, Held, Change, Drivers>(
   state: FamilyState<Facts, Plan, Held, Change, Drivers>,
   onReport: (report: SyncReport<Plan, Change>) => void,
 ): Pick<ModeRuntime, 'name' | 'sync' | 'model' | 'takeOwed' | 'flowsCleaned' | 'distrust'> {
+  let isDistrusted = false;
   return {
     name: state.mode.name,
     sync: async () => {
+      isDistrusted = false;
       const report = await sync(state);
+      if (isDistrusted) state.held = undefined; // said while this sync ran, which set out from what was held before
       onReport(report);
       return report;
     },
@@ -57,6 +60,7 @@ export function commonRuntime<Facts, Plan, Held, Change, Drivers>(
       if (state.flows) state.flows = withoutRetired(state.flows);
     },
     distrust: () => {
+      isDistrusted = true;
       state.held = undefined;
     },
   };

@@ -39,6 +39,11 @@ export function flowTargets(model: NodeModel, previous?: FlowTargets): FlowTarge
   return { family: model.family, services, retired, serviceCIDRs: model.serviceCIDRs };
 }
 
+/** The same, where these addresses were served until now by somebody else. */
+export function withRetired(targets: FlowTargets, more: readonly FlowTarget[]): FlowTargets {
+  return more.length === 0 ? targets : { ...targets, retired: [...targets.retired, ...more] };
+}
+
 /** The same after a clean-up that succeeded: what was retired has no flows any more. */
 export function withoutRetired(targets: FlowTargets): FlowTargets {
   return { ...targets, retired: [] };
