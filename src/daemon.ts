@@ -10,6 +10,7 @@ import type { Ready } from './config/options.ts';
 import { watchConfigFile } from './config/watch.ts';
 import { removeOtherModes } from './daemon/cleanup.ts';
 import { ClusterWatch } from './daemon/cluster-watch.ts';
+import type { AgentConsole } from './daemon/console.ts';
 import { FamilyLoop } from './daemon/family-loop.ts';
 import { FatalError } from './daemon/fatal.ts';
 import { chooseFamilies, pickVariant, reportLeftovers, reportRunningProxy, tuneKernel } from './daemon/host.ts';
@@ -76,7 +77,8 @@ async function live(
 
   agent.observers.recordEventsWith(agent.client);
   agent.observers.serve(end.reject);
-  for (const family of families) agent.loops.set(family, await familyLoop(agent, settings, family, families));
+  const console = await openConsole(agent, settings);
+  for (const family of families) agent.loops.set(family, await familyLoop(agent, settings, family, families, console));
   for (const loop of agent.loops.values()) void loop.run(signal).catch(end.reject);
   agent.observers.nodeEvent('Normal', 'Starting', '');
   await agent.cluster.run(signal);
@@ -116,14 +118,7 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
     readNfacct: (name) => runtimes.readCounter(name),
     watches: () => new Map([['nodes', node.status], ...cluster.status()]),
     drift: () => new Map([...loops].map(([family, loop]) => [family, loop.drift])),
-    readCounts: async () => {
-      const counts = new Map<Family, CountedServices>();
-      for (const [family, loop] of loops) {
-        const ofFamily = await loop.counts();
-        if (ofFamily) counts.set(family, ofFamily);
-      }
-      return counts;
-    },
+    readCounts: () => readCounts(loops),
   });
   const client = await apiClient(ready, log, clock, (report) => observers.requested(report));
   const requestSyncs = (): void => {
@@ -163,6 +158,7 @@ async function familyLoop(
   settings: NodeSettings,
   family: Family,
   families: readonly Family[],
+  console: AgentConsole | undefined,
 ): Promise<FamilyLoop> {
   const { ready, log, clock, nodeName, observers, runtimes, loops } = agent;
   const { configuration } = ready;
@@ -197,8 +193,39 @@ async function familyLoop(
       const isLast = families.every((other) => other === family || loops.get(other)?.hasSynced);
       if (isLast) void removeOtherModes(configuration.mode, log);
     },
-    onReport: () => observers.nothingPending(),
+    onReport: (report) => {
+      observers.nothingPending();
+      console?.synced(report);
+    },
+    onTrouble: (of, kind, text) => console?.trouble(of, kind, text),
   });
+}
+
+/** Where nobody asked for it, nothing of it is loaded. */
+async function openConsole(agent: Agent, settings: NodeSettings): Promise<AgentConsole | undefined> {
+  const { ready, log, clock, nodeName, variant, node, observers, loops } = agent;
+  if (ready.configuration.portolan.consoleBindAddress === '') return undefined;
+  const { AgentConsole } = await import('./daemon/console.ts');
+  return AgentConsole.open({
+    ready,
+    settings,
+    log,
+    clock,
+    nodeName,
+    variant,
+    node: () => node.node,
+    problems: () => observers.allProblems(),
+    counts: () => readCounts(loops),
+  });
+}
+
+async function readCounts(loops: ReadonlyMap<Family, FamilyLoop>): Promise<ReadonlyMap<Family, CountedServices>> {
+  const counts = new Map<Family, CountedServices>();
+  for (const [family, loop] of loops) {
+    const ofFamily = await loop.counts();
+    if (ofFamily) counts.set(family, ofFamily);
+  }
+  return counts;
 }
 
 function nodeNameOf(override: string): string {

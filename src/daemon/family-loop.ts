@@ -30,6 +30,8 @@ export interface FamilyLoopOptions {
   readonly onUpdated: (family: Family) => void;
   readonly onReport: (report: SyncReport) => void;
   readonly onFirstSync: (family: Family) => void;
+  /** Something went wrong on this node; the loop sets about mending it. */
+  readonly onTrouble: (family: Family, kind: 'drift' | 'sync-failed', text: string) => void;
 }
 
 const HOUR_MS = 3_600_000;
@@ -79,7 +81,7 @@ export class FamilyLoop {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { family, runtime, onUpdated, metrics, clock, log } = this.#options;
+    const { family, runtime, onUpdated, onTrouble, metrics, clock, log } = this.#options;
     onUpdated(family);
     metrics.lastQueuedTimestamp.of({ ip_family: family }).set(clock.wallNow() / 1000);
     const restore = (): void => {
@@ -90,6 +92,7 @@ export class FamilyLoop {
       {
         changed: (what) => {
           this.#drift++;
+          onTrouble(family, 'drift', `rules were changed by somebody else: ${what}`);
           log.warning('Rules were changed by somebody else and are being restored', { ipFamily: family, what });
           restore();
         },
@@ -120,6 +123,7 @@ export class FamilyLoop {
       const code = error instanceof KernelError ? error.code : 'UNKNOWN';
       portolanMetrics.syncFailures.of({ ip_family: family, code }).increment();
       runtime.countFailure(metrics, isFull);
+      this.#options.onTrouble(family, 'sync-failed', error instanceof Error ? error.message : String(error));
       log.error(error, 'Sync failed', {
         ipFamily: family,
         retryingAfter: `${syncPeriodMs / 1000}s`,

@@ -174,6 +174,11 @@ export class Observers {
     this.metrics.endpointChangesPending.set(0);
   }
 
+  /** Of all objects, as of now. */
+  allProblems(): readonly Problem[] {
+    return [...this.#problems.values()].flat();
+  }
+
   /** The problems of one object, as of now; the log says each once. */
   problems(object: string, problems: readonly Problem[]): void {
     const { log } = this.#options;

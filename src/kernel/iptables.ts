@@ -89,8 +89,9 @@ export class Iptables {
   }
 
   /** The text of iptables-save, of one table or of all that exist. */
-  async save(table?: string): Promise<string> {
-    const result = await this.#run(`${this.#name}-save`, table ? ['-t', table] : []);
+  async save(table?: string, withCounters = false): Promise<string> {
+    const args = [...(withCounters ? ['-c'] : []), ...(table ? ['-t', table] : [])];
+    const result = await this.#run(`${this.#name}-save`, args);
     if (result.status !== 0) throw this.#failure('save', result);
     return result.stdout;
   }
