@@ -73,6 +73,9 @@ const HANDS: Readonly<Record<string, string>> = {
   'replace a map by one without counters': `flush chain ip kube-proxy nodeports
     delete map ip kube-proxy service-nodeports
     add map ip kube-proxy service-nodeports { type inet_proto . inet_service : verdict; }`,
+  'replace a map by one without room': `flush chain ip kube-proxy services
+    delete map ip kube-proxy external-ips
+    add map ip kube-proxy external-ips { type ipv4_addr . inet_proto . inet_service : verdict; size 1; comment "ExternalIPs and LoadBalancer IPs: masquerade, or look after clients on this node"; }`,
   'empty the table': 'flush table ip kube-proxy',
   'delete the table': 'delete table ip kube-proxy',
   'put another table in its place': 'delete table ip kube-proxy; table ip kube-proxy { chain services { drop; }; }',

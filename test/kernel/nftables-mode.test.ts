@@ -12,7 +12,7 @@ import { diff, operationsOf } from '../../src/modes/nftables/diff.ts';
 import { print } from '../../src/modes/nftables/print.ts';
 import { sync } from '../../src/pipeline.ts';
 import { TestCluster } from '../support/cluster.ts';
-import { GOLDEN_BASE, GOLDEN_NODES, goldenCases } from '../support/golden.ts';
+import { GOLDEN_BASE, GOLDEN_NODES, goldenCases, type Manifest } from '../support/golden.ts';
 import { listTable, type NftablesNode, nftablesNode } from '../support/nftables-node.ts';
 import { randomSteps } from '../support/random-cluster.ts';
 
@@ -47,6 +47,28 @@ for (const golden of goldenCases()) {
     }
     for (const node of nodes) await assertHeld(node);
   });
+}
+
+test('the host’s tools list everything that can be in our tables, and load what they listed', async () => {
+  const cluster = new TestCluster().apply(...GOLDEN_NODES, ...GOLDEN_BASE);
+  for (const { name, steps } of goldenCases()) {
+    // Every case calls its Service by the same name; here they live side by side.
+    cluster.apply(...(steps[0]!.apply ?? []).map((manifest) => inNamespace(manifest, name)));
+  }
+  for (const family of FAMILIES) await sync(nftablesNode(nftables, cluster.tracker, family));
+  const tables = FAMILIES.map(listTable);
+  const run = (program: string, ...args: string[]): string =>
+    execFileSync(program, args, { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024, stdio: ['ignore', 'pipe', 'ignore'] });
+  const listed = run('nft', 'list', 'ruleset');
+  assert.doesNotThrow(() => JSON.parse(run('nft', '-j', 'list', 'ruleset')));
+  run('iptables-save');
+  run('ip6tables-save');
+  nft(`flush ruleset\n${listed}`);
+  assert.deepEqual(FAMILIES.map(listTable), tables);
+});
+
+function inNamespace(manifest: Manifest, namespace: string): Manifest {
+  return { ...manifest, metadata: { ...manifest.metadata, namespace } };
 }
 
 test('any sequence of changes leads to the table that its last state makes at once', async () => {
