@@ -10,7 +10,7 @@ import type { NetlinkStep } from './netlink/steps.ts';
 export const RTM = { newLink: 16, delLink: 17, getLink: 18, newAddr: 20, delAddr: 21, getAddr: 22 } as const;
 const IFLA = { ifName: 3, txqLen: 13, linkInfo: 18 } as const;
 const IFLA_INFO_KIND = 1;
-const IFA = { address: 1, local: 2 } as const;
+const IFA = { address: 1, local: 2, cacheInfo: 6 } as const;
 const IFINFO_LENGTH = 16;
 const IFADDR_LENGTH = 8;
 const AF: Readonly<Record<Family, number>> = { IPv4: 2, IPv6: 10 };
@@ -55,14 +55,18 @@ export function deleteDevice({ index, name }: Device): NetlinkStep {
   };
 }
 
-/** The address alone, without a network around it. One that is there is left as it is. */
+/** The address alone, without a network around it, and never the source of packets to others: an IPv6 node would choose it
+ *  for its likeness to a destination. One that is there is left as it is. */
 export function addAddress(device: Device, ip: string): NetlinkStep {
   return {
     type: RTM.newAddr,
     flags: NLM_F_CREATE | NLM_F_EXCL,
     tolerates: ['EEXIST'],
     describe: () => `add address ${ip} to ${device.name}`,
-    write: (writer) => writeAddress(writer, device, ip),
+    write: (writer) => {
+      writeAddress(writer, device, ip);
+      if (familyOf(ip) === 'IPv6') writer.bytes(IFA.cacheInfo, NOT_PREFERRED);
+    },
   };
 }
 
@@ -76,6 +80,9 @@ export function deleteAddress(device: Device, ip: string): NetlinkStep {
     write: (writer) => writeAddress(writer, device, ip),
   };
 }
+
+// ifa_cacheinfo   preferred for 0 s | valid for ever | when it was made, when it changed
+const NOT_PREFERRED = Uint8Array.of(0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, ...new Array<number>(8).fill(0));
 
 export function writeLinkQuery(writer: MessageWriter, name: string): void {
   writeLinkHead(writer, 0);

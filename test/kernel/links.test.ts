@@ -27,6 +27,7 @@ test('addresses of both families are added once, listed and deleted', async () =
   await links.send(ips.map((address) => addAddress(device, address)));
   await links.send(ips.map((address) => addAddress(device, address)));
   assert.match(ip('-br', 'addr', 'show', 'v0'), /10\.96\.0\.10\/32 fd00:96::a\/128/);
+  assert.match(ip('addr', 'show', 'v0'), /inet6 fd00:96::a\/128 scope global deprecated/);
   assert.deepEqual(
     (await links.addresses('IPv4')).filter(({ device: of }) => of === device.index),
     [{ device: device.index, ip: '10.96.0.10', isLinkLocal: false }],
