@@ -50,7 +50,7 @@ export function encodeInto(bytes: Uint8Array, at: number, types: readonly NftTyp
     const isLast = i === types.length - 1;
     const end = isLast ? text.length : text.indexOf(JOINT, start);
     if (end < 0) throw new Error(`"${text}" does not have ${types.length} parts`);
-    writePart(bytes, position, type, text.slice(start, end));
+    writePart(bytes, position, type, text, start, end);
     start = end + JOINT.length;
     position += paddedLength(type);
   }
@@ -136,49 +136,63 @@ function paddedLength(type: NftType): number {
   return (TYPES[type].length + 3) & ~3;
 }
 
-function writePart(bytes: Uint8Array, at: number, type: NftType, text: string): void {
+/** Writes the part of `text` between two places. Most of what is ever encoded comes through here, so nothing is cut out of
+ *  the text that can be read in place. */
+function writePart(bytes: Uint8Array, at: number, type: NftType, text: string, start: number, end: number): void {
   switch (type) {
     case 'ipv4_addr':
-      writeIPv4(bytes, at, text);
+      writeIPv4(bytes, at, text, start, end);
       return;
     case 'ipv6_addr':
-      bytes.set(ipBytes(text), at);
+      bytes.set(ipBytes(text.slice(start, end)), at);
       return;
     case 'inet_proto':
-      bytes[at] = protocolNumber(text);
+      bytes[at] = protocolNumber(text.slice(start, end));
       return;
     case 'inet_service': {
-      const port = Number(text);
-      if (!(port >= 0 && port <= 65535)) throw new Error(`not a port: "${text}"`);
+      const port = readNumber(text, start, end, 0xffff);
       bytes[at] = port >> 8;
       bytes[at + 1] = port & 0xff;
       return;
     }
     case 'mark':
-    case 'integer':
-      new DataView(bytes.buffer, bytes.byteOffset).setUint32(at, Number(text), true);
+    case 'integer': {
+      const value = readNumber(text, start, end, 0xffffffff);
+      for (let i = 0; i < 4; i++) bytes[at + i] = value >>> (8 * i);
+    }
   }
 }
 
 const DOT = 46;
 const ZERO = 48;
 
-/** Canonical text only, digit by digit: most of what is ever encoded is this. */
-function writeIPv4(bytes: Uint8Array, at: number, text: string): void {
+/** Canonical text only. */
+function writeIPv4(bytes: Uint8Array, at: number, text: string, start: number, end: number): void {
   let octet = 0;
   let dots = 0;
-  for (let i = 0; i < text.length; i++) {
+  for (let i = start; i < end; i++) {
     const code = text.charCodeAt(i);
     if (code === DOT) {
       bytes[at + dots++] = octet;
       octet = 0;
     } else {
       octet = octet * 10 + code - ZERO;
-      if (code < ZERO || code > ZERO + 9 || octet > 255) throw new Error(`not an IPv4 address: "${text}"`);
+      if (code < ZERO || code > ZERO + 9 || octet > 255) dots = 4; // no address
     }
+    if (dots > 3) break;
   }
-  if (dots !== 3) throw new Error(`not an IPv4 address: "${text}"`);
+  if (dots !== 3) throw new Error(`not an IPv4 address: "${text.slice(start, end)}"`);
   bytes[at + 3] = octet;
+}
+
+function readNumber(text: string, start: number, end: number, max: number): number {
+  let value = 0;
+  for (let i = start; i < end; i++) {
+    const code = text.charCodeAt(i);
+    value = code < ZERO || code > ZERO + 9 ? Number.NaN : value * 10 + code - ZERO;
+  }
+  if (start === end || !(value <= max)) throw new Error(`not a number up to ${max}: "${text.slice(start, end)}"`);
+  return value;
 }
 
 function readPart(type: NftType, bytes: Uint8Array): string {

@@ -52,7 +52,8 @@ export function listsOf({ port, frontend }: Claim): ClaimLists {
 
 export function allLists(claim: Claim): BackendList[] {
   const { served, onNode } = listsOf(claim);
-  return [served, onNode].filter((one) => one !== undefined);
+  if (!served) return onNode ? [onNode] : [];
+  return onNode ? [served, onNode] : [served];
 }
 
 function list(backends: readonly Backend[], over: BackendList['over'], offset: number): BackendList {

@@ -102,7 +102,7 @@ function mend(held: KernelState, plan: NftablesPlan): NftablesChange {
   const strayChains = [...held.chains.keys()].filter((name) => !wantedChains.has(name));
   const addedRows: Row[] = [];
   const removedRows: Row[] = [];
-  diffRows(held.rows, [...allRows(plan)], addedRows, removedRows);
+  diffRows(held.rows, allRows(plan), addedRows, removedRows);
   return {
     ...common(plan),
     isFull: true,

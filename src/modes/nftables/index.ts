@@ -172,17 +172,22 @@ function compare<T>(
 }
 
 /** Adds to `added` and `removed` what leads from one list of rows to the other. A changed row is in both. */
-export function diffRows(before: readonly Row[], after: readonly Row[], added: Row[], removed: Row[]): void {
-  const held = new Map(before.map((row) => [`${row.set} ${row.key}`, row]));
+export function diffRows(before: Iterable<Row>, after: Iterable<Row>, added: Row[], removed: Row[]): void {
+  const held = new Map<string, Map<string, Row>>();
+  for (const row of before) {
+    const ofSet = held.get(row.set);
+    if (ofSet) ofSet.set(row.key, row);
+    else held.set(row.set, new Map([[row.key, row]]));
+  }
   for (const row of after) {
-    const id = `${row.set} ${row.key}`;
-    const old = held.get(id);
-    held.delete(id);
+    const ofSet = held.get(row.set);
+    const old = ofSet?.get(row.key);
+    if (old) ofSet!.delete(row.key);
     if (old && old.value === row.value && old.comment === row.comment) continue;
     if (old) removed.push(old);
     added.push(row);
   }
-  removed.push(...held.values());
+  for (const ofSet of held.values()) for (const row of ofSet.values()) removed.push(row);
 }
 
 /** Within one port, which may name an address twice, the claim with the most rows comes first. */

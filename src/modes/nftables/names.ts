@@ -20,8 +20,10 @@ export function displayComment({ displayName }: ServicePort): string {
   return displayName.length <= MAX_COMMENT ? displayName : `${displayName.slice(0, MAX_COMMENT - 3)}...`;
 }
 
+const TRANSPORT_OF = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
+
 export function transportOf({ protocol }: ServicePort): Transport {
-  return protocol.toLowerCase() as Transport;
+  return TRANSPORT_OF[protocol];
 }
 
 /** As in upstream's chains: a hash, then the name for people. At most 209 characters. */

@@ -76,14 +76,21 @@ function leadTo(claim: Claim, list: BackendList): string {
   return `goto ${claim.port.affinityTimeoutSeconds > 0 ? stickChain(claim, list, pick).name : pick}`;
 }
 
+// There are few of them, and thousands of claims ask for the same one.
+const picks = new Map<string, ChainPlan>();
+
 function pickFrom({ port, frontend }: Claim, { backends, offset }: BackendList): ChainPlan {
   const transport = transportOf(port);
   const isNodePort = frontend.kind === 'node-port';
   const count = backends.length;
+  const name = pickChain({ transport, isNodePort, isSecondList: offset > 0 }, count);
+  const known = picks.get(name);
+  if (known) return known;
   const fields = isNodePort ? (['dport'] as const) : (['daddr', 'dport'] as const);
   const map = endpointMap(transport, isNodePort);
-  const name = pickChain({ transport, isNodePort, isSecondList: offset > 0 }, count);
-  return { name, rules: [rule({ kind: 'pick', transport, fields, count, offset, map })] };
+  const chain = { name, rules: [rule({ kind: 'pick', transport, fields, count, offset, map })] };
+  picks.set(name, chain);
+  return chain;
 }
 
 /** Chains that a claim's rows lead to; other claims may need the same. */
