@@ -6,10 +6,10 @@ import type { NftBase, NftOperation, NftSet, NftTable } from '../../kernel/nftab
 import type { AffinityPlan } from './affinity.ts';
 import { ruleOf } from './expressions.ts';
 import type { FixedPart } from './fixed.ts';
-import { diffRows } from './index.ts';
 import { TABLE_NAME, tableComment } from './names.ts';
 import { allChains, allRows, allSets, type NftablesPlan } from './plan.ts';
 import type { ChainPlan, Row } from './rules.ts';
+import { diffRows } from './service-index.ts';
 
 /** What was read of the table. Rules are not: they are written anew. */
 export interface KernelState {

@@ -5,8 +5,8 @@ import type { NftSet } from '../../kernel/nftables-objects.ts';
 import type { NodeModel, ServiceModel } from '../../model/model.ts';
 import type { NftablesFacts } from './facts.ts';
 import { type FixedPart, fixedPart } from './fixed.ts';
-import { type Replacement, ServiceIndex } from './index.ts';
 import type { ChainPlan, Row } from './rules.ts';
+import { type Replacement, ServiceIndex } from './service-index.ts';
 
 export interface NftablesPlan {
   readonly facts: NftablesFacts;
