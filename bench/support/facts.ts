@@ -9,6 +9,7 @@ export const IPTABLES_FACTS: IptablesFacts = {
   nodePortAddresses: { kind: 'all' },
   detector: { kind: 'source', cidr: '10.128.0.0/9' },
   hasRandomFully: true,
+  servicesPerBatch: undefined,
   conntrackIsLiberal: false,
   counters: { invalidDropped: false, localhostNodePorts: false },
 };

@@ -19,6 +19,7 @@ export const RENDERERS: Readonly<Record<string, Renderer>> = {
   iptables: (model, settings, { nfacct, hostIps }) => {
     const counters = { invalidDropped: nfacct, localhostNodePorts: nfacct };
     const machine = {
+      backend: 'nf_tables' as const,
       hasRandomFully: true,
       conntrackIsLiberal: settings.configuration.conntrack.tcpBeLiberal,
       counters,

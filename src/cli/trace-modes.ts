@@ -22,6 +22,7 @@ export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
   iptables: {
     facts: (view, hostIps, kernelText) =>
       iptablesFacts(view.settings, view.model.family, {
+        backend: 'nf_tables',
         hasRandomFully: true,
         conntrackIsLiberal: view.settings.configuration.conntrack.tcpBeLiberal,
         // They only count; whether they are there is told by the rules themselves.

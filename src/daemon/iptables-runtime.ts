@@ -48,9 +48,9 @@ export function iptablesRuntime(options: IptablesRuntimeOptions): ModeRuntime {
         localhostNodePorts: await options.ensureCounter(LOCALHOST_NODE_PORTS_COUNTER),
       };
     }
-    const { hasRandomFully } = await iptables.version();
+    const { backend, hasRandomFully } = await iptables.version();
     const hostIps = familyNodePorts(settings, family).matchAll ? [] : await options.hostIps();
-    return iptablesFacts(settings, family, { hasRandomFully, conntrackIsLiberal, counters, hostIps });
+    return iptablesFacts(settings, family, { backend, hasRandomFully, conntrackIsLiberal, counters, hostIps });
   };
   // What stands may be of an agent that was killed, or of another proxy, with services that were deleted since.
   const read = async (): Promise<KernelState> => {

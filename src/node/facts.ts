@@ -15,12 +15,17 @@ export interface NodeSettings {
 
 /** What was probed of the machine for iptables mode. */
 export interface IptablesMachine {
+  /** The kernel interface behind the iptables program. */
+  readonly backend: 'nf_tables' | 'legacy';
   readonly hasRandomFully: boolean;
   readonly conntrackIsLiberal: boolean;
   readonly counters: IptablesFacts['counters'];
   /** Addresses of all interfaces, of both families. */
   readonly hostIps: readonly string[];
 }
+
+/** Measured with iptables 1.8.9: 10,000 Services take 4 s of CPU in batches of 250 to 500, and ten times that at once. */
+const SERVICES_PER_BATCH = 400;
 
 export function iptablesFacts(settings: NodeSettings, family: Family, machine: IptablesMachine): IptablesFacts {
   const { configuration } = settings;
@@ -35,6 +40,7 @@ export function iptablesFacts(settings: NodeSettings, family: Family, machine: I
       : { kind: 'some', ips: nodePortIps(networks, machine.hostIps) },
     detector: familyDetector(settings, family),
     hasRandomFully: machine.hasRandomFully,
+    servicesPerBatch: machine.backend === 'nf_tables' ? SERVICES_PER_BATCH : undefined,
     conntrackIsLiberal: machine.conntrackIsLiberal,
     counters: machine.counters,
   };

@@ -56,6 +56,7 @@ export function defaultFacts(family: Family): IptablesFacts {
     nodePortAddresses: { kind: 'all' },
     detector: clusterDetector(family),
     hasRandomFully: true,
+    servicesPerBatch: undefined,
     conntrackIsLiberal: false,
     counters: { invalidDropped: false, localhostNodePorts: false },
   };

@@ -8,6 +8,7 @@ export async function read(iptables: Iptables): Promise<KernelState> {
 }
 
 export async function apply(iptables: Iptables, change: IptablesChange): Promise<void> {
+  for (const batch of change.ahead) await iptables.restore(batch);
   await iptables.restore(change.lines);
 }
 

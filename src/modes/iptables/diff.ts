@@ -4,7 +4,7 @@ import type { FixedPart } from './fixed.ts';
 import { JUMPS, type Table } from './jumps.ts';
 import { isServiceChain } from './names.ts';
 import type { IptablesPlan, ServicePart } from './plan.ts';
-import { CANARY_CHAIN, chainLine, fullText } from './print.ts';
+import { CANARY_CHAIN, chainLine, fullText, ownChainBatches } from './print.ts';
 import type { PortRules } from './rules.ts';
 
 /** What can be told of the kernel's tables from iptables-save: enough to know what is missing and what is stale. */
@@ -19,6 +19,8 @@ export type Held = KernelState | IptablesPlan;
 
 export interface IptablesChange {
   readonly isFull: boolean;
+  /** What is loaded first, each by itself: the own chains of many services. */
+  readonly ahead: Iterable<readonly string[]>;
   /** Lines for iptables-restore --noflush; none if there is nothing to do. */
   readonly lines: readonly string[];
   /** Rules written, for the metric that counts them. */
@@ -35,7 +37,10 @@ function fullChange(held: KernelState, plan: IptablesPlan): IptablesChange {
   const wanted = new Set(allParts(plan).flatMap(({ natChains }) => natChains));
   const absent = (table: Table, chains: readonly string[]): string[] =>
     chains.filter((chain) => !held.chains[table].has(chain));
+  const { servicesPerBatch } = plan.facts;
+  const isBatched = servicesPerBatch !== undefined && plan.services.size > servicesPerBatch;
   const lines = fullText(plan, {
+    hasOwnChains: isBatched,
     stale: [...held.chains.nat].filter((chain) => isServiceChain(chain) && !wanted.has(chain)),
     missing: {
       mangle: absent('mangle', [CANARY_CHAIN]),
@@ -47,7 +52,8 @@ function fullChange(held: KernelState, plan: IptablesPlan): IptablesChange {
         of !== table || held.jumps.has(i) ? [] : [`-I ${from} ${rule}`],
       ),
   });
-  return { isFull: true, lines, rulesWritten: plan.ruleCounts };
+  const ahead = isBatched ? ownChainBatches(plan, servicesPerBatch) : [];
+  return { isFull: true, ahead, lines, rulesWritten: plan.ruleCounts };
 }
 
 function partialChange(plan: IptablesPlan): IptablesChange {
@@ -57,6 +63,7 @@ function partialChange(plan: IptablesPlan): IptablesChange {
   for (const [name, before] of plan.replaced) changeService(filter, nat, before ?? [], plan.services.get(name) ?? []);
   return {
     isFull: false,
+    ahead: [],
     lines: [...filter.lines('filter'), ...nat.lines('nat')],
     rulesWritten: { filter: filter.rules.length, nat: nat.rules.length },
   };

@@ -14,6 +14,9 @@ export interface IptablesFacts {
   readonly hasRandomFully: boolean;
   /** nf_conntrack_tcp_be_liberal is set, so packets out of window are no reason to drop. */
   readonly conntrackIsLiberal: boolean;
+  /** How many services a full write takes at a time; undefined: all at once. iptables-nft takes time that grows with the square
+   *  of the chains in its input, legacy iptables takes time for every call. */
+  readonly servicesPerBatch: number | undefined;
   /** nfacct counters that exist on this host. */
   readonly counters: { readonly invalidDropped: boolean; readonly localhostNodePorts: boolean };
 }
