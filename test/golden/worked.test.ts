@@ -19,7 +19,10 @@ for (const name of workedExamples().filter((example) => example !== PARTIAL)) {
 test("without the chains of the service that did not change, the text equals upstream's partial one", () => {
   const { manifests, facts, rules } = workedExample(PARTIAL);
   const text = serviceText(plan(modelOf(manifests), facts), ['KUBE-SEP-TNSLX2JRL5P3JKSB']);
-  const menu = ['KUBE-SVC-XJRRE3DM4WWVUA5A', ...(text.match(/KUBE-SEP-\w+(?= -m comment --comment shop\/menu)/g) ?? [])];
+  const menu = [
+    'KUBE-SVC-XJRRE3DM4WWVUA5A',
+    ...(text.match(/KUBE-SEP-\w+(?= -m comment --comment shop\/menu)/g) ?? []),
+  ];
   const isMenu = (line: string): boolean => menu.some((chain) => RegExp(`^(:|-A )${chain} `).test(line));
   const withoutMenu = text.split('\n').filter((line) => !isMenu(line));
   assert.equal(withoutMenu.join('\n'), rules);
@@ -85,10 +88,7 @@ test('each node-port address has its own rule, without loopback where that is no
   const targets = (facts: Partial<IptablesFacts>): readonly string[] =>
     variant(facts).match(/(?<=NOTE: this must be the last rule in this chain" )-d \S+/g) ?? [];
   assert.deepEqual(targets({ nodePortAddresses: some }), ['-d 127.0.0.1', '-d 172.20.5.7', '-d 172.20.5.8']);
-  assert.deepEqual(targets({ nodePortAddresses: some, localhostNodePorts: false }), [
-    '-d 172.20.5.7',
-    '-d 172.20.5.8',
-  ]);
+  assert.deepEqual(targets({ nodePortAddresses: some, localhostNodePorts: false }), ['-d 172.20.5.7', '-d 172.20.5.8']);
   assert.deepEqual(targets({ nodePortAddresses: { kind: 'some', ips: [] } }), []);
 });
 

@@ -47,7 +47,11 @@ async function otherAgent(): Promise<ChildProcess> {
 
 test('a free lock is had at once, and given back', SOON, async () => {
   for (let i = 0; i < 2; i++) {
-    const lock = await acquireAgentLock({ mode: 'iptables', version: 'v1' }, () => assert.fail('nobody holds it'), NEVER);
+    const lock = await acquireAgentLock(
+      { mode: 'iptables', version: 'v1' },
+      () => assert.fail('nobody holds it'),
+      NEVER,
+    );
     assert.deepEqual((await agentLockHolder())?.mode, 'iptables');
     await lock!.release();
     assert.equal(await agentLockHolder(), undefined);

@@ -23,6 +23,7 @@ describe('after the plan before', () => {
     const node = new Node(CART, endpoints('10.66.1.7'));
     assert.deepEqual(node.change(endpoints('10.66.1.7')), {
       isFull: false,
+      ahead: [],
       lines: [],
       rulesWritten: { filter: 0, nat: 0 },
     });
