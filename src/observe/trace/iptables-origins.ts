@@ -1,7 +1,7 @@
 // In: a NodeModel.  Out: for every rule of iptables mode the objects and fields it comes from, told from chain names and matches,
 // so that the answer is the same for planned rules and for what a kernel prints.
 import { assertNever } from '../../lib/assert.ts';
-import type { Backend, NodeModel, ServicePort } from '../../model/model.ts';
+import type { Backend, Frontend, NodeModel, ServicePort } from '../../model/model.ts';
 import { JUMPS } from '../../modes/iptables/jumps.ts';
 import { endpointChain, isServiceChain, serviceChains } from '../../modes/iptables/names.ts';
 import { AddressBook, type FrontendOf } from './frontends.ts';
@@ -88,30 +88,39 @@ export function isOurChain(name: string): boolean {
 
 function dispatchOrigin({ port, frontend }: FrontendOf, chain: string): Origin {
   const object = serviceOf(port);
-  const unavailable = unavailability(port, frontend.kind === 'cluster-ip' ? 'internal' : 'external', chain);
-  const [field, name] = (
-    {
-      'cluster-ip': ['spec.clusterIP', 'cluster IP'],
-      'external-ip': ['spec.externalIPs', 'external IP'],
-      'load-balancer-ip': ['status.loadBalancer.ingress', 'load-balancer IP'],
-      'node-port': [portField(port, 'nodePort'), 'node port'],
-    } as const
-  )[frontend.kind];
-  const fields = frontend.kind === 'node-port' ? [field] : [field, portField(port, 'port')];
-  if (unavailable) return { object, fields: [...fields, ...unavailable.fields], meaning: unavailable.meaning };
+  const { fields, name } = frontendFields(port, frontend);
+  if (chain === 'KUBE-PROXY-FIREWALL') {
+    const meaning = `only ${port.sourceRanges.join(', ')} may use this address`;
+    return { object, fields: [...fields, 'spec.loadBalancerSourceRanges'], meaning };
+  }
+  const refused = unavailability(port, frontend.kind === 'cluster-ip' ? 'internal' : 'external');
+  if (refused) return { object, fields: [...fields, ...refused.fields], meaning: refused.meaning };
   return { object, fields, meaning: `${name} of ${port.displayName}` };
 }
 
-/** The filter table's rules say why nobody answers. */
-function unavailability(
+export function frontendFields(
+  port: ServicePort,
+  { kind }: Frontend,
+): { readonly fields: readonly string[]; readonly name: string } {
+  switch (kind) {
+    case 'cluster-ip':
+      return { fields: ['spec.clusterIP', portField(port, 'port')], name: 'cluster IP' };
+    case 'external-ip':
+      return { fields: ['spec.externalIPs', portField(port, 'port')], name: 'external IP' };
+    case 'load-balancer-ip':
+      return { fields: ['status.loadBalancer.ingress', portField(port, 'port')], name: 'load-balancer IP' };
+    case 'node-port':
+      return { fields: [portField(port, 'nodePort')], name: 'node port' };
+    default:
+      return assertNever(kind);
+  }
+}
+
+/** Why nobody answers; undefined if somebody does. */
+export function unavailability(
   port: ServicePort,
   side: 'internal' | 'external',
-  chain: string,
 ): Pick<Origin, 'fields' | 'meaning'> | undefined {
-  if (chain === 'KUBE-PROXY-FIREWALL') {
-    const ranges = port.sourceRanges.join(', ');
-    return { fields: ['spec.loadBalancerSourceRanges'], meaning: `only ${ranges} may use this address` };
-  }
   const { verdict } = port[side];
   if (verdict === 'balance') return undefined;
   if (verdict === 'reject') return { fields: [], meaning: `${port.displayName} has no endpoints${leftOutText(port)}` };

@@ -15,7 +15,7 @@ export function parseIptablesSave(text: string, family: Family, origin: TableOri
       case '*':
         table = line.slice(1).trim();
         chains = new Map(BUILT_IN[table]?.map((name) => [name, openChain(table, name, 'ACCEPT', origin)]));
-        tables.push({ name: table, origin, chains });
+        tables.push({ name: table, origin, chains, sets: NO_SETS });
         break;
       case ':': {
         const [name, policy] = line.slice(1).split(' ') as [string, string | undefined];
@@ -31,6 +31,8 @@ export function parseIptablesSave(text: string, family: Family, origin: TableOri
   }
   return { family, tables };
 }
+
+const NO_SETS: Table['sets'] = new Map(); // ipset's are elsewhere
 
 interface OpenChain extends Chain {
   readonly rules: Rule[];

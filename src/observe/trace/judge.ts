@@ -1,10 +1,11 @@
 // In: a rule's matches and a packet on its way.  Out: whether they hold, how likely, or what it depends on.
 // Nothing is guessed: what cannot be told from the packet comes back as a condition.
 import { assertNever } from '../../lib/assert.ts';
-import { cidrContains, familyOf, ipBytes, isLoopback } from '../../lib/ip.ts';
+import { cidrContains, familyOf, isLoopback } from '../../lib/ip.ts';
 import { type Fraction, isOne, rest, times } from './fraction.ts';
 import type { Surroundings } from './packet.ts';
-import type { Match, PortRange, Rule } from './ruleset.ts';
+import type { Match, PortRange, Rule, Table } from './ruleset.ts';
+import { isBetween, keysOf, lookUp, setOf } from './sets.ts';
 
 /** A packet as it is at one point of its way. */
 export interface Travelling {
@@ -34,10 +35,10 @@ export type Judgement =
 const YES: Judgement = { kind: 'yes' };
 const NO: Judgement = { kind: 'no' };
 
-export function judgeRule(rule: Rule, packet: Travelling, host: Surroundings): Judgement {
+export function judgeRule(rule: Rule, packet: Travelling, host: Surroundings, table: Table): Judgement {
   let open: Judgement = YES;
   for (const match of rule.matches) {
-    const judgement = judge(match, packet, host);
+    const judgement = judge(match, packet, host, table);
     if (judgement.kind === 'no') return NO;
     if (judgement.kind !== 'yes') open = both(open, judgement);
   }
@@ -57,7 +58,7 @@ function openText(judgement: Judgement): string {
   return judgement.kind === 'remembered' ? `a client in list ${judgement.list}` : 'a draw';
 }
 
-function judge(match: Match, packet: Travelling, host: Surroundings): Judgement {
+function judge(match: Match, packet: Travelling, host: Surroundings, table: Table): Judgement {
   switch (match.kind) {
     case 'chance': {
       const probability = match.not ? rest(match.probability) : match.probability;
@@ -69,6 +70,16 @@ function judge(match: Match, packet: Travelling, host: Surroundings): Judgement 
     }
     case 'remember':
       return answer(true, match.not);
+    case 'element': {
+      const set = setOf(match.set, table);
+      if (!set) return { kind: 'unjudged', text: `@${match.set}` };
+      if (set.isDynamic) {
+        const known = packet.remembered.get(set.name) ?? host.isRemembered?.(set.name, packet.src);
+        return known === undefined ? { kind: 'remembered', list: set.name, not: match.not } : answer(known, match.not);
+      }
+      const [key] = keysOf(match.key, packet);
+      return answer(key !== undefined && lookUp(set, key.text) !== undefined, match.not);
+    }
     case 'unknown':
       return { kind: 'unjudged', text: `${match.not ? '! ' : ''}${match.text}` };
     default: {
@@ -82,7 +93,7 @@ function answer(holds: boolean, not: boolean): Judgement {
   return holds !== not ? YES : NO;
 }
 
-type Decidable = Exclude<Match, { readonly kind: 'chance' | 'remembered' | 'remember' | 'unknown' }>;
+type Decidable = Exclude<Match, { readonly kind: 'chance' | 'remembered' | 'remember' | 'element' | 'unknown' }>;
 
 /** Undefined: the packet does not tell. */
 function matchHolds(match: Decidable, packet: Travelling, host: Surroundings): boolean | undefined {
@@ -139,15 +150,6 @@ function inNetwork(cidr: string, ip: string): boolean {
 
 function within([low, high]: PortRange, port: number): boolean {
   return low <= port && port <= high;
-}
-
-function isBetween(ip: string, from: string, to: string): boolean {
-  const [at, low, high] = [ip, from, to].map((text) => Buffer.from(ipBytes(text)).toString('hex')) as [
-    string,
-    string,
-    string,
-  ];
-  return at.length === low.length && low <= at && at <= high;
 }
 
 function hasType(ip: string, type: string, host: Surroundings): boolean | undefined {

@@ -66,4 +66,6 @@ export interface Hop {
   /** Where the rule matches only some packets: which share of those that come by. */
   readonly chance?: Fraction;
   readonly condition?: Condition;
+  /** Where it was first sent: rules that serve all services alike say nothing of it. */
+  readonly packet?: { readonly originalDst: string; readonly originalDstPort: number; readonly protocol: string };
 }

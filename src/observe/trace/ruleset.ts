@@ -1,5 +1,5 @@
 // Rules as data, in one form for whatever tool wrote them: tables hold chains, chains hold rules, a rule is what it asks of a
-// packet and what it then does. iptables-save.ts makes it of iptables' text; the walker in walk.ts knows nothing else.
+// packet and what it then does. iptables-save.ts and nft-list.ts make it of the tools' texts; the walker knows nothing else.
 import type { Family } from '../../lib/ip.ts';
 import type { Fraction } from './fraction.ts';
 
@@ -14,6 +14,7 @@ export interface Table {
   /** The interface of the kernel that it was loaded by: both kinds of iptables can be at work in one host. */
   readonly origin: TableOrigin;
   readonly chains: ReadonlyMap<string, Chain>;
+  readonly sets: ReadonlyMap<string, ElementSet>;
 }
 
 export type TableOrigin = 'iptables' | 'iptables-legacy' | 'iptables-nft' | 'nftables';
@@ -64,6 +65,8 @@ export type MatchKind =
   | { readonly kind: 'chance'; readonly probability: Fraction }
   | { readonly kind: 'remembered'; readonly list: string; readonly seconds: number | undefined }
   | { readonly kind: 'remember'; readonly list: string }
+  /** `set`: the name of one of the table's, or the set itself. */
+  | { readonly kind: 'element'; readonly key: readonly KeyPart[]; readonly set: string | ElementSet }
   | { readonly kind: 'unknown'; readonly text: string };
 
 /** Both ends included. */
@@ -81,9 +84,45 @@ export type Statement =
   | { readonly kind: 'mark'; readonly keep: number; readonly flip: number }
   | { readonly kind: 'connection-mark'; readonly keep: number; readonly flip: number }
   | { readonly kind: 'save-mark' | 'restore-mark' | 'untrack' }
+  /** The verdict is looked up; where there is none, the next rule is asked. */
+  | { readonly kind: 'verdict-map'; readonly key: readonly KeyPart[]; readonly map: string | ElementSet }
+  /** The new destination is looked up, and with it the port unless that is given. */
+  | {
+      readonly kind: 'dnat-map';
+      readonly key: readonly KeyPart[];
+      readonly map: string | ElementSet;
+      readonly port: number | undefined;
+    }
+  /** Adds the packet's key to a set or map, for later ones. */
+  | { readonly kind: 'remember-in'; readonly set: string }
   /** Leaves the packet and its way as they are: a log line, a counter. */
   | { readonly kind: 'note'; readonly name: string }
   | { readonly kind: 'unknown'; readonly text: string };
+
+/** A part of a looked-up key: a field of the packet, or a number drawn for it. */
+export type KeyPart =
+  | { readonly kind: 'field'; readonly field: KeyField }
+  | { readonly kind: 'draw'; readonly count: number; readonly offset: number };
+
+export type KeyField =
+  | 'src'
+  | 'dst'
+  | 'protocol'
+  | 'src-port'
+  | 'dst-port'
+  | 'mark'
+  | 'original-dst'
+  | 'original-dst-port';
+
+/** Elements by their text, parts joined with ` . `; in maps with the value's text, else with ''. */
+export interface ElementSet {
+  readonly name: string;
+  readonly elements: ReadonlyMap<string, string>;
+  /** Elements that stand for many addresses: networks, or ranges with `-`. */
+  readonly ranges: readonly { readonly text: string; readonly value: string }[];
+  /** Rules add elements as packets pass, so who is in it depends on what came before. */
+  readonly isDynamic: boolean;
+}
 
 export function mergeRulesets(family: Family, rulesets: readonly Ruleset[]): Ruleset {
   return { family, tables: rulesets.flatMap(({ tables }) => tables) };

@@ -1,8 +1,9 @@
 // One packet on one of its possible ways: where it is, what it has become, and how it came here. A way that forks is copied.
 import { type Fraction, ONE, rest, times } from './fraction.ts';
 import type { Judgement, Travelling } from './judge.ts';
+import type { Branch } from './map-branches.ts';
 import type { Condition, End, Hop, Outcome, Packet } from './packet.ts';
-import type { Chain, Hook, Rule } from './ruleset.ts';
+import type { Chain, Hook, Rule, Statement } from './ruleset.ts';
 
 export interface Traveller {
   packet: Travelling;
@@ -13,6 +14,8 @@ export interface Traveller {
   /** The base chain it is in. */
   base: Chain | undefined;
   frame: Frame | undefined;
+  /** What a rule that matched still has to do. */
+  todo: Todo | undefined;
   isTranslatedHere: boolean;
   isMasqueraded: boolean;
   connectionMark: number;
@@ -27,6 +30,11 @@ export interface Frame {
   readonly rules: readonly Rule[];
   readonly at: number;
   readonly below: Frame | undefined;
+}
+
+export interface Todo {
+  readonly statements: readonly Statement[];
+  readonly hop: Omit<Hop, 'did'>;
 }
 
 /** The way so far, last hop first, so that branches share what they have in common. */
@@ -59,6 +67,7 @@ export function startOf(packet: Packet): Traveller {
     basesDone: 0,
     base: undefined,
     frame: undefined,
+    todo: undefined,
     isTranslatedHere: false,
     isMasqueraded: false,
     connectionMark: 0,
@@ -83,7 +92,7 @@ export interface Fork {
 /** Makes `traveller` the branch on which the rule matches. Undefined: it matches in any case. */
 export function forkAt(traveller: Traveller, judgement: Judgement, rule: Rule): Fork | undefined {
   if (judgement.kind === 'yes' || judgement.kind === 'no') return undefined;
-  const other: Traveller = { ...traveller, packet: { ...traveller.packet } };
+  const other = copyOf(traveller);
   switch (judgement.kind) {
     case 'chance':
       other.share = times(traveller.share, rest(judgement.probability));
@@ -103,6 +112,22 @@ export function forkAt(traveller: Traveller, judgement: Judgement, rule: Rule): 
       return { other, hop: { condition } };
     }
   }
+}
+
+function copyOf(traveller: Traveller): Traveller {
+  return { ...traveller, packet: { ...traveller.packet } };
+}
+
+/** One traveller for each thing that a look into a map may find, with what it then has to do. */
+export function splitInto(traveller: Traveller, branches: readonly Branch[], { statements, hop }: Todo): Traveller[] {
+  return branches.map(({ does, share, condition }) => {
+    const way = copyOf(traveller);
+    way.share = times(way.share, share);
+    if (condition) decide(way, condition);
+    const marks = { ...(share === ONE ? {} : { chance: share }), ...(condition && { condition }) };
+    way.todo = does && { statements: [does, ...statements], hop: { ...hop, ...marks } };
+    return way;
+  });
 }
 
 function decide(traveller: Traveller, condition: Condition): void {

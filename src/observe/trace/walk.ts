@@ -11,9 +11,10 @@ import { assertNever } from '../../lib/assert.ts';
 import { familyOf, isLoopback } from '../../lib/ip.ts';
 import { ChainIndex } from './chain-index.ts';
 import { judgeRule } from './judge.ts';
+import { branchesAt } from './map-branches.ts';
 import type { End, Hop, Outcome, Packet, Surroundings } from './packet.ts';
 import type { Chain, Hook, Rule, Ruleset, Statement, Table } from './ruleset.ts';
-import { addHop, type Frame, forkAt, outcomeOf, startOf, type Traveller } from './traveller.ts';
+import { addHop, type Frame, forkAt, outcomeOf, splitInto, startOf, type Todo, type Traveller } from './traveller.ts';
 
 /** Beyond this many different ends nobody reads on; what is left is said to be unjudged. */
 const MAX_OUTCOMES = 20_000;
@@ -45,13 +46,15 @@ export class Walker {
   /** Goes on until this traveller's way ends. Where it forks, the other branch is put on `open`. */
   #travel(traveller: Traveller, host: Surroundings, open: Traveller[]): End {
     for (;;) {
-      const { frame } = traveller;
+      const { frame, todo } = traveller;
       const rule = frame?.rules[frame.at];
-      const end = !frame
-        ? this.#enterNextChain(traveller, host)
-        : rule
-          ? this.#meet(rule, frame, traveller, host, open)
-          : leaveChain(traveller);
+      const end = todo
+        ? this.#work(todo, traveller, host, open)
+        : !frame
+          ? this.#enterNextChain(traveller, host)
+          : rule
+            ? this.#meet(rule, frame, traveller, host, open)
+            : leaveChain(traveller);
       if (end) return end;
     }
   }
@@ -72,7 +75,7 @@ export class Walker {
 
   #meet(rule: Rule, frame: Frame, traveller: Traveller, host: Surroundings, open: Traveller[]): End | undefined {
     traveller.frame = { ...frame, at: frame.at + 1 };
-    const judgement = judgeRule(rule, traveller.packet, host);
+    const judgement = judgeRule(rule, traveller.packet, host, this.#tables.get(frame.chain)!);
     if (judgement.kind === 'no') return undefined;
     const fork = forkAt(traveller, judgement, rule);
     if (fork) open.push(fork.other);
@@ -80,8 +83,25 @@ export class Walker {
       if (match.kind === 'remember')
         traveller.packet.remembered = new Map(traveller.packet.remembered).set(match.list, true);
     }
-    const hop = { hook: traveller.hook, chain: frame.chain, rule, ...fork?.hop };
-    for (const statement of rule.statements) {
+    traveller.todo = {
+      statements: rule.statements,
+      hop: { hook: traveller.hook, chain: frame.chain, rule, ...fork?.hop },
+    };
+    return undefined;
+  }
+
+  /** Does what a matching rule says. A look into a map may find several things; each but the first goes on by itself. */
+  #work({ statements, hop }: Todo, traveller: Traveller, host: Surroundings, open: Traveller[]): End | undefined {
+    traveller.todo = undefined;
+    for (const [i, statement] of statements.entries()) {
+      if (statement.kind === 'verdict-map' || statement.kind === 'dnat-map') {
+        const table = this.#tables.get(hop.chain)!;
+        const branches = branchesAt(statement, traveller.packet, table, host);
+        const [own, ...others] = splitInto(traveller, branches, { statements: statements.slice(i + 1), hop });
+        open.push(...others.reverse());
+        if (own) Object.assign(traveller, own);
+        return undefined;
+      }
       const done = this.#obey(statement, traveller, host, hop);
       if (done === 'next-rule') return undefined;
       if (done) return done;
@@ -97,9 +117,11 @@ export class Walker {
     hop: Omit<Hop, 'did'>,
   ): End | 'next-rule' | undefined {
     const { packet } = traveller;
-    if (statement.kind !== 'note') addHop(traveller, { ...hop, did: statement });
+    if (statement.kind !== 'note' && statement.kind !== 'remember-in')
+      addHop(traveller, { ...hop, did: statement, packet });
     switch (statement.kind) {
       case 'note':
+      case 'remember-in':
         return undefined;
       case 'accept':
         traveller.frame = undefined;
@@ -153,6 +175,9 @@ export class Walker {
       case 'untrack':
         packet.state = 'UNTRACKED';
         return undefined;
+      case 'verdict-map':
+      case 'dnat-map':
+        throw new Error('a look into a map is branched before it is obeyed');
       case 'unknown':
         return { kind: 'unjudged', reason: `what "${statement.text}" does is not followed` };
       default:
