@@ -24,7 +24,6 @@ export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
       iptablesFacts(view.settings, view.model.family, {
         backend: 'nf_tables',
         hasRandomFully: true,
-        backend: 'nf_tables',
         conntrackIsLiberal: view.settings.configuration.conntrack.tcpBeLiberal,
         // They only count; whether they are there is told by the rules themselves.
         counters: {
