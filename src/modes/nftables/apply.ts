@@ -87,15 +87,21 @@ export async function apply(driver: NftablesDriver, change: NftablesChange): Pro
   for (const map of change.affinity) await forgetClients(driver, map);
 }
 
-/** Clients that were noted with an endpoint that went choose again. Notes end by themselves too, even while they are read. */
+/** Clients that were noted with an endpoint that went choose again. Notes also end by themselves, and one that ends between the
+ *  reading and the deletion has the kernel refuse it all; after a few such readings they are deleted one by one. */
 async function forgetClients({ nftables, table }: NftablesDriver, { set, ips }: AffinityPlan): Promise<void> {
-  const elements = await nftables.listElements(table, set);
-  for (const { key, value } of elements) {
-    if (value !== undefined && ips.has(value)) continue;
+  for (let attempt = 1; ; attempt++) {
+    const notes = await nftables.listElements(table, set);
+    const keys = notes.filter(({ value }) => value === undefined || !ips.has(value)).map(({ key }) => key);
+    if (keys.length === 0) return;
+    const parts = attempt <= FORGET_AT_ONCE ? [keys] : keys.map((key) => [key]);
     try {
-      await nftables.commit(table, [{ op: 'delete-elements', set, keys: [key] }]);
+      for (const part of parts) await nftables.commit(table, [{ op: 'delete-elements', set, keys: part }]);
+      return;
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
   }
 }
+
+const FORGET_AT_ONCE = 3;
