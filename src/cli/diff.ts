@@ -2,7 +2,6 @@
 import { parseArgs } from 'node:util';
 import { type Ink, inkFor } from '../observe/trace/draw.ts';
 import { type Drift, driftOf } from '../observe/verify/drift.ts';
-import { IPTABLES_SCOPE } from '../observe/verify/iptables-scope.ts';
 import { SITUATION_HELP, SITUATION_OPTIONS, situationOf } from './trace-situation.ts';
 import { UsageError } from './usage-error.ts';
 import { familiesOf } from './verify-input.ts';
@@ -35,8 +34,8 @@ export async function run(args: readonly string[]): Promise<number> {
   const situation = await situationOf({ ...options, live: options.rules === undefined });
   const found = [];
   for (const family of families) {
-    const { planned, held, source } = await situation.inFamily(family);
-    found.push({ family, rules: source, drift: driftOf(planned, held!, IPTABLES_SCOPE) });
+    const { planned, held, source, scope } = await situation.inFamily(family);
+    found.push({ family, rules: source, drift: driftOf(planned, held!, scope) });
   }
   const hasDrift = found.some(({ drift }) => drift.length > 0);
   if (options.output === 'json') {

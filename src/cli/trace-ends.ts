@@ -58,7 +58,7 @@ export function clientOf(
   to: Destination,
   device: string | undefined,
   cluster: OfflineCluster,
-  { view, facts, host, book }: FamilySituation,
+  { view, detector, host, book }: FamilySituation,
 ): Client {
   const family = familyOf(to.ip);
   const ip = parseIp(text);
@@ -71,11 +71,11 @@ export function clientOf(
     return { name: 'this node', ip: isToItself ? to.ip : host.address, device: undefined, isThisHost: true };
   }
   if (text === 'outside') {
-    const inside = facts.detector.kind === 'source' ? [facts.detector.cidr] : [];
+    const inside = detector.kind === 'source' ? [detector.cidr] : [];
     return { name: 'an outside client', ip: addressOutside(family, inside)!, device, isThisHost: false };
   }
   if (text === 'pod') {
-    const pod = podClient(family, facts.detector, view.settings.podCIDRs, (address) => book.hasBackendIp(address));
+    const pod = podClient(family, detector, view.settings.podCIDRs, (address) => book.hasBackendIp(address));
     if (!pod) throw new UsageError('--from pod: the network of pods is not known; give an address, or --cluster-cidr');
     return { ...pod, device: device ?? pod.device };
   }

@@ -1,70 +1,79 @@
-// For each mode: its rules as the walker takes them, planned or from the kernel, and who can say where they come from.
-import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
-import { type RunProcess, runProcess } from '../kernel/process.ts';
-import type { Family } from '../lib/ip.ts';
-import type { NodeModel } from '../model/model.ts';
-import { INVALID_DROPPED_COUNTER, type IptablesFacts, LOCALHOST_NODE_PORTS_COUNTER } from '../modes/iptables/facts.ts';
+// For each mode: its rules as the walker takes them, what they should do, and who can say where they come from.
+import { readSysctlIfAny } from '../kernel/sysctl.ts';
+import type { NodePortAddresses } from '../modes/iptables/facts.ts';
+import { INVALID_DROPPED_COUNTER, LOCALHOST_NODE_PORTS_COUNTER } from '../modes/iptables/facts.ts';
 import { iptablesMode } from '../modes/iptables/iptables.ts';
-import { iptablesFacts } from '../node/facts.ts';
+import type { LocalDetector } from '../modes/local-detector.ts';
+import { TABLE_NAME } from '../modes/nftables/names.ts';
+import { nftablesMode } from '../modes/nftables/nftables.ts';
+import { iptablesFacts, nftablesFacts } from '../node/facts.ts';
 import { IptablesOrigins } from '../observe/trace/iptables-origins.ts';
 import { parseIptablesSave } from '../observe/trace/iptables-save.ts';
+import { parseNftList } from '../observe/trace/nft-list.ts';
+import { NftablesOrigins } from '../observe/trace/nftables-origins.ts';
 import type { Origins } from '../observe/trace/origin.ts';
-import { mergeRulesets, type Ruleset } from '../observe/trace/ruleset.ts';
+import type { Ruleset, Table } from '../observe/trace/ruleset.ts';
+import type { DriftScope } from '../observe/verify/drift.ts';
+import { IPTABLES_SCOPE, iptablesSetup } from '../observe/verify/iptables-scope.ts';
+import type { Setup } from '../observe/verify/meaning.ts';
+import { NFTABLES_SCOPE, nftablesSetup } from '../observe/verify/nftables-scope.ts';
 import type { NodeView } from './node-view.ts';
 
 export interface TraceMode {
-  readonly facts: (view: NodeView, hostIps: readonly string[], kernelText: string | undefined) => IptablesFacts;
-  readonly planned: (model: NodeModel, facts: IptablesFacts) => Ruleset;
-  readonly origins: (model: NodeModel) => Origins;
+  readonly isOwnTable: (table: Table) => boolean;
+  /** `heldText`: the rules that are there, if they are known: some planned ones depend on them. */
+  readonly plan: (view: NodeView, hostIps: readonly string[], heldText: string | undefined) => PlannedMode;
+}
+
+export interface PlannedMode {
+  readonly planned: Ruleset;
+  readonly setup: Setup;
+  readonly scope: DriftScope;
+  readonly origins: Origins;
+  readonly detector: LocalDetector;
+  readonly nodePortAddresses: NodePortAddresses;
 }
 
 export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
   iptables: {
-    facts: (view, hostIps, kernelText) =>
-      iptablesFacts(view.settings, view.model.family, {
+    isOwnTable: ({ origin }) => origin === 'iptables',
+    plan: ({ model, settings }, hostIps, heldText) => {
+      const facts = iptablesFacts(settings, model.family, {
         backend: 'nf_tables',
         hasRandomFully: true,
-        conntrackIsLiberal: view.settings.configuration.conntrack.tcpBeLiberal,
+        conntrackIsLiberal: settings.configuration.conntrack.tcpBeLiberal,
         // They only count; whether they are there is told by the rules themselves.
         counters: {
-          invalidDropped: kernelText?.includes(INVALID_DROPPED_COUNTER) ?? false,
-          localhostNodePorts: kernelText?.includes(LOCALHOST_NODE_PORTS_COUNTER) ?? false,
+          invalidDropped: heldText?.includes(INVALID_DROPPED_COUNTER) ?? false,
+          localhostNodePorts: heldText?.includes(LOCALHOST_NODE_PORTS_COUNTER) ?? false,
         },
         hostIps,
-      }),
-    planned: (model, facts) => parseIptablesSave(iptablesMode.print(iptablesMode.plan(model, facts)), model.family),
-    origins: (model) => new IptablesOrigins(model),
+      });
+      return {
+        ...facts,
+        planned: parseIptablesSave(iptablesMode.print(iptablesMode.plan(model, facts)), model.family),
+        setup: iptablesSetup(facts),
+        scope: IPTABLES_SCOPE,
+        origins: new IptablesOrigins(model),
+      };
+    },
+  },
+  nftables: {
+    isOwnTable: ({ origin, name }) => origin === 'nftables' && name === TABLE_NAME,
+    plan: ({ model, settings }, hostIps, heldText) => {
+      const facts = nftablesFacts(settings, model.family, {
+        hasCounters: true,
+        releasesChainsAtOnce: true,
+        routesLocalnet: heldText !== undefined && readSysctlIfAny('net/ipv4/conf/all/route_localnet') === '1',
+        hostIps,
+      });
+      return {
+        ...facts,
+        planned: parseNftList(nftablesMode.print(nftablesMode.plan(model, facts)), model.family),
+        setup: nftablesSetup(facts),
+        scope: NFTABLES_SCOPE,
+        origins: new NftablesOrigins(model),
+      };
+    },
   },
 };
-
-export interface SavedTables {
-  readonly variant: IptablesVariant;
-  readonly text: string;
-}
-
-/** What `iptables-save` of each variant prints on this host; the other one is left out if it has no rules. */
-export async function savedTables(family: Family, run: RunProcess = runProcess): Promise<readonly SavedTables[]> {
-  const own = new Iptables(family, 'auto', run);
-  const { backend } = await own.version();
-  const other: IptablesVariant = backend === 'legacy' ? 'nft' : 'legacy';
-  const saved: SavedTables = { variant: 'auto', text: await own.save() };
-  try {
-    const text = await new Iptables(family, other, run).save();
-    return /^-A /m.test(text) ? [saved, { variant: other, text }] : [saved];
-  } catch {
-    return [saved]; // not installed, so nobody could have loaded rules with it
-  }
-}
-
-/** Of two tables with one priority the kernel asks the younger first, and no text tells which that is. As the other one is the
- *  one that does not belong there, the worse is assumed: that it comes first. */
-export function rulesetOf(family: Family, saved: readonly SavedTables[]): Ruleset {
-  return mergeRulesets(
-    family,
-    saved
-      .toReversed()
-      .map(({ variant, text }) =>
-        parseIptablesSave(text, family, variant === 'auto' ? 'iptables' : `iptables-${variant}`),
-      ),
-  );
-}

@@ -4,15 +4,15 @@ import { hostname } from 'node:os';
 import type { ProxyConfiguration } from '../config/configuration.ts';
 import { Addresses } from '../kernel/addresses.ts';
 import type { Family } from '../lib/ip.ts';
-import type { IptablesFacts } from '../modes/iptables/facts.ts';
 import { AddressBook } from '../observe/trace/frontends.ts';
 import { parseIptablesSave } from '../observe/trace/iptables-save.ts';
-import type { Origins } from '../observe/trace/origin.ts';
+import { parseNftList } from '../observe/trace/nft-list.ts';
 import type { Surroundings } from '../observe/trace/packet.ts';
 import type { Ruleset } from '../observe/trace/ruleset.ts';
 import { clusterOf, type OfflineCluster, readCluster } from './manifests.ts';
 import { type NodeView, nodeView, readConfiguration, warnOfProblems } from './node-view.ts';
-import { rulesetOf, savedTables, TRACE_MODES } from './trace-modes.ts';
+import { kernelRules } from './trace-kernel.ts';
+import { type PlannedMode, TRACE_MODES } from './trace-modes.ts';
 import { clusterFromApi } from './trace-objects.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -21,6 +21,7 @@ export const SITUATION_OPTIONS = {
   kubeconfig: { type: 'string' },
   node: { type: 'string' },
   config: { type: 'string' },
+  mode: { type: 'string' },
   'cluster-cidr': { type: 'string' },
   rules: { type: 'string' },
   live: { type: 'boolean', default: false },
@@ -32,9 +33,10 @@ export const SITUATION_HELP = `  -f, --filename PATH    Services, EndpointSlices
       --kubeconfig FILE  take them from the API server instead
       --node NAME        whose rules (default: as configured, else the only Node, else this host)
       --config FILE      the proxy's KubeProxyConfiguration
+      --mode MODE        iptables or nftables (default: as configured, else iptables)
       --cluster-cidr C   pod networks, as in the configuration's clusterCIDR
       --live             use the rules that this host's kernel holds (the default without objects)
-      --rules FILE       use the rules in this text of iptables-save
+      --rules FILE       use the rules in this text of iptables-save, or of nft list ruleset
   -o, --output FORMAT    text or json`;
 
 export interface SituationOptions {
@@ -42,6 +44,7 @@ export interface SituationOptions {
   readonly kubeconfig?: string | undefined;
   readonly node?: string | undefined;
   readonly config?: string | undefined;
+  readonly mode?: string | undefined;
   readonly 'cluster-cidr'?: string | undefined;
   readonly rules?: string | undefined;
   readonly live: boolean;
@@ -54,17 +57,14 @@ export interface Situation {
   inFamily(family: Family): Promise<FamilySituation>;
 }
 
-export interface FamilySituation {
+export interface FamilySituation extends PlannedMode {
   readonly view: NodeView;
-  readonly facts: IptablesFacts;
-  readonly planned: Ruleset;
   /** From the kernel or a file; undefined if neither was asked for. */
   readonly held: Ruleset | undefined;
   /** `planned`, `in the kernel`, `in FILE`: of those that count, which are the held ones where there are any. */
   readonly source: string;
   /** True if the rules are those of this host's kernel, so that it can be asked for more. */
   readonly isLive: boolean;
-  readonly origins: Origins;
   readonly book: AddressBook;
   readonly host: Surroundings;
   /** This node's own addresses, as far as they are known. */
@@ -74,7 +74,7 @@ export interface FamilySituation {
 export async function situationOf(options: SituationOptions): Promise<Situation> {
   const configuration = readConfiguration({
     config: options.config,
-    mode: undefined,
+    mode: options.mode,
     clusterCIDR: options['cluster-cidr'],
   });
   const named = options.node ?? (configuration.hostnameOverride || undefined);
@@ -89,20 +89,16 @@ export async function situationOf(options: SituationOptions): Promise<Situation>
 
   const inFamily = async (family: Family): Promise<FamilySituation> => {
     const view = nodeView(cluster, nodeName, configuration, family);
-    const saved = isLive ? await savedTables(family) : undefined;
-    const text =
-      saved?.map((one) => one.text).join('') ?? (options.rules === undefined ? undefined : readRules(options.rules));
-    const held = saved ? rulesetOf(family, saved) : text === undefined ? undefined : parseIptablesSave(text, family);
+    const kernel = isLive ? await kernelRules(family, mode.isOwnTable) : undefined;
+    const text = kernel?.text ?? (options.rules === undefined ? undefined : readRules(options.rules));
+    const held = kernel?.ruleset ?? (text === undefined ? undefined : parseRules(text, family));
     const hostIps = isLive ? await ownAddresses(family) : (view.node?.ips ?? []);
-    const facts = mode.facts(view, hostIps, text);
     return {
       view,
-      facts,
-      planned: mode.planned(view.model, facts),
+      ...mode.plan(view, hostIps, text),
       held,
       isLive,
       source: isLive ? 'in the kernel' : held ? `in ${options.rules}` : 'as planned',
-      origins: mode.origins(view.model),
       book: new AddressBook(view.model),
       host: hostOf(view, hostIps, family),
       hostIps,
@@ -134,6 +130,11 @@ async function ownAddresses(family: Family): Promise<readonly string[]> {
   } finally {
     addresses.close();
   }
+}
+
+/** nft's text begins with a table, iptables-save's with a comment or an asterisk. */
+function parseRules(text: string, family: Family): Ruleset {
+  return /^table /m.test(text) ? parseNftList(text, family) : parseIptablesSave(text, family);
 }
 
 function readRules(path: string): string {

@@ -1,28 +1,27 @@
 // What verification needs, from what the command line found out.
 import type { Family } from '../lib/ip.ts';
-import { IPTABLES_SCOPE, iptablesSetup } from '../observe/verify/iptables-scope.ts';
 import { neighbourhoodOf } from '../observe/verify/neighbourhood.ts';
 import type { VerifyInput } from '../observe/verify/verify.ts';
 import type { FamilySituation } from './trace-situation.ts';
 
 export function verifyInputOf(here: FamilySituation): VerifyInput {
-  const { view, facts, book, host, planned, held, origins } = here;
+  const { view, setup, scope, detector, nodePortAddresses, book, host, planned, held, origins } = here;
   return {
     model: view.model,
-    setup: iptablesSetup(facts),
+    setup,
     around: neighbourhoodOf(view.model, book, {
       nodeIp: host.address,
       hostIps: here.hostIps,
       podCIDRs: view.settings.podCIDRs,
-      detector: facts.detector,
-      nodePortAddresses: facts.nodePortAddresses,
+      detector,
+      nodePortAddresses,
     }),
     host,
     planned,
     held,
     origins,
     book,
-    scope: IPTABLES_SCOPE,
+    scope,
   };
 }
 

@@ -2,7 +2,8 @@
 // the right thing.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { rulesetOf, savedTables } from '../../src/cli/trace-modes.ts';
+import { kernelRules } from '../../src/cli/trace-kernel.ts';
+import { TRACE_MODES } from '../../src/cli/trace-modes.ts';
 import { golden } from '../../src/lab/network/golden.ts';
 import { Network } from '../../src/lab/network/network.ts';
 import { endpointChain, serviceChains } from '../../src/modes/iptables/names.ts';
@@ -222,8 +223,8 @@ describe('verification finds what is wrong in a kernel', () => {
     assert.equal(status, 0, stderr);
   };
   const report = async (): Promise<VerifyReport> => {
-    const saved = await savedTables('IPv4', runIn(network, 'n1'));
-    return verify(verifyInput(cluster.tracker, defaultFacts('IPv4'), rulesetOf('IPv4', saved)));
+    const { ruleset } = await kernelRules('IPv4', TRACE_MODES.iptables!.isOwnTable, runIn(network, 'n1'));
+    return verify(verifyInput(cluster.tracker, defaultFacts('IPv4'), ruleset));
   };
 
   before(async () => {

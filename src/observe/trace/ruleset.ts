@@ -123,7 +123,3 @@ export interface ElementSet {
   /** Rules add elements as packets pass, so who is in it depends on what came before. */
   readonly isDynamic: boolean;
 }
-
-export function mergeRulesets(family: Family, rulesets: readonly Ruleset[]): Ruleset {
-  return { family, tables: rulesets.flatMap(({ tables }) => tables) };
-}

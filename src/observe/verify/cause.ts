@@ -53,13 +53,12 @@ export function causeOf(evidence: Evidence): Cause {
 
 function foreignCause(
   { hops, end }: Outcome,
-  { origins, plannedRules }: Evidence,
+  { origins }: Evidence,
   isToBlame: (hop: Hop) => boolean,
 ): Cause | undefined {
   const isRefused = end.kind === 'dropped' || end.kind === 'rejected' || end.kind === 'unjudged';
   const isSuspect = (hop: Hop): boolean => isToBlame(hop) || (isRefused && hop === hops.at(-1));
-  const ownTables = plannedRules.tables[0]?.origin;
-  const other = hops.find((hop) => hop.chain.origin !== ownTables && isSuspect(hop));
+  const other = hops.find((hop) => hop.chain.origin.startsWith('iptables-') && isSuspect(hop));
   if (other) return { kind: 'other-iptables', ...placeOf(other) };
   const foreign = hops.find((hop) => !origins.isOurs(hop) && isSuspect(hop));
   return foreign && { kind: foreign.rule ? 'foreign-rule' : 'foreign-policy', ...placeOf(foreign) };

@@ -1,0 +1,63 @@
+// The rules that a host's kernel holds, of every kind: both variants of iptables, and the tables of nf_tables.
+import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
+import { type RunProcess, runProcess } from '../kernel/process.ts';
+import type { Family } from '../lib/ip.ts';
+import { parseIptablesSave } from '../observe/trace/iptables-save.ts';
+import { parseNftList, withoutIptablesTables } from '../observe/trace/nft-list.ts';
+import type { Ruleset, Table } from '../observe/trace/ruleset.ts';
+
+export interface KernelRules {
+  readonly ruleset: Ruleset;
+  /** As the tools print them. */
+  readonly text: string;
+}
+
+/** Of two tables with one priority the kernel asks the younger first, and no text tells which that is. As the others are the ones
+ *  that do not belong there, the worse is assumed: that they come first. */
+export async function kernelRules(
+  family: Family,
+  isOwn: (table: Table) => boolean,
+  run: RunProcess = runProcess,
+): Promise<KernelRules> {
+  const saved = await savedTables(family, run);
+  const listed = await listedTables(run);
+  const tables = [
+    ...saved.flatMap(({ variant, text }) => {
+      const origin = variant === 'auto' ? 'iptables' : (`iptables-${variant}` as const);
+      return parseIptablesSave(text, family, origin).tables;
+    }),
+    ...withoutIptablesTables(parseNftList(listed, family)).tables,
+  ];
+  return {
+    ruleset: { family, tables: [...tables.filter((table) => !isOwn(table)), ...tables.filter(isOwn)] },
+    text: [...saved.map(({ text }) => text), listed].join('\n'),
+  };
+}
+
+interface SavedTables {
+  readonly variant: IptablesVariant;
+  readonly text: string;
+}
+
+/** What `iptables-save` of each variant prints; one that is not installed, or has no rules beside the host's own, is left out. */
+async function savedTables(family: Family, run: RunProcess): Promise<readonly SavedTables[]> {
+  const own = new Iptables(family, 'auto', run);
+  const text = await ifInstalled(() => own.save());
+  if (text === undefined) return [];
+  const other: IptablesVariant = (await own.version()).backend === 'legacy' ? 'nft' : 'legacy';
+  const otherText = await ifInstalled(() => new Iptables(family, other, run).save());
+  const saved: SavedTables = { variant: 'auto', text };
+  return /^-A /m.test(otherText ?? '') ? [saved, { variant: other, text: otherText! }] : [saved];
+}
+
+async function listedTables(run: RunProcess): Promise<string> {
+  return (await ifInstalled(async () => (await run('nft', ['list', 'ruleset'])).stdout)) ?? '';
+}
+
+async function ifInstalled<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch {
+    return undefined; // not installed, so nobody here could have loaded rules with it
+  }
+}
