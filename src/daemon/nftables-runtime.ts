@@ -7,12 +7,13 @@ import type { Family } from '../lib/ip.ts';
 import { isAtLeast } from '../lib/version.ts';
 import type { NodeIdentity } from '../model/resolve.ts';
 import { NftablesDriver } from '../modes/nftables/apply.ts';
-import { readCounts } from '../modes/nftables/counters.ts';
 import type { KernelState, NftablesChange } from '../modes/nftables/diff.ts';
 import type { NftablesFacts } from '../modes/nftables/facts.ts';
 import { nftablesMode } from '../modes/nftables/nftables.ts';
 import type { NftablesPlan } from '../modes/nftables/plan.ts';
+import { type Count, type FrontendTraffic, TrafficTotals } from '../modes/nftables/traffic.ts';
 import { familyNodePorts, type NodeSettings, nftablesFacts } from '../node/facts.ts';
+import type { CountedServices } from '../observe/service-metrics.ts';
 import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
 import type { Tracker } from '../track/tracker.ts';
 import { commonRuntime, type ModeRuntime } from './runtime.ts';
@@ -33,6 +34,7 @@ export function nftablesRuntime(options: NftablesRuntimeOptions): ModeRuntime {
   const { family, settings, kernelVersion } = options;
   const hasCounters = settings.configuration.portolan.serviceMetrics && isAtLeast(kernelVersion, '5.7');
   const driver = new NftablesDriver(options.nftables, family, hasCounters);
+  const totals = new TrafficTotals();
   const probe = async (): Promise<NftablesFacts> =>
     nftablesFacts(settings, family, {
       hasCounters,
@@ -65,8 +67,18 @@ export function nftablesRuntime(options: NftablesRuntimeOptions): ModeRuntime {
     },
     measure: () => {},
     ...(hasCounters && {
-      counts: async () => (state.model ? readCounts(driver, state.model) : { frontends: [], endpoints: [] }),
+      counts: async () => countedServices(state.plan ? await totals.read(driver, state.plan) : []),
     }),
     countFailure: (metrics) => metrics.nftablesSyncFailures.of({ ip_family: family }).increment(),
+  };
+}
+
+function countedServices(traffic: readonly FrontendTraffic[]): CountedServices {
+  const count = ({ connections, bytes }: Count) => ({ connections: Number(connections), bytes: Number(bytes) });
+  return {
+    frontends: traffic.map(({ port, address, ...counted }) => ({ port, frontend: address, ...count(counted) })),
+    endpoints: traffic.flatMap(({ port, address, endpoints }) =>
+      [...endpoints].map(([endpoint, counted]) => ({ port, frontend: address, endpoint, ...count(counted) })),
+    ),
   };
 }
