@@ -17,7 +17,8 @@ const FAMILIES: Readonly<Record<string, readonly Family[]>> = {
   ipv6: ['IPv6'],
   dual: ['IPv4', 'IPv6'],
 };
-const MODES = ['iptables', 'nftables', 'ipvs', 'userspace'];
+
+import { MODES } from '../lab/modes.ts';
 
 const HELP = `Starts a cluster on this machine: nodes, an outside client, yaobank. Ctrl-C removes it.
 
@@ -72,7 +73,7 @@ export async function run(args: readonly string[]): Promise<number> {
     lab = await Lab.open(options);
     writeFileSync(folder.kubeconfig, kubeconfigText({ url: lab.server.url }), { mode: 0o600 });
     const { url } = lab.server;
-    writeState(folder, { pid: process.pid, sandboxPid: lab.network.pid, url, mode: options.mode });
+    writeState(folder, { pid: process.pid, sandboxPid: lab.network.pid, url });
     await Promise.race([lab.ready(), stop.asked]);
     if (!stop.isAsked()) {
       const status = await labStatus(lab, folder.kubeconfig);

@@ -32,6 +32,16 @@ const COMMANDS: Readonly<Record<string, LabCommand>> = {
     about: 'kill pods, drain nodes, cut cables, flush rules, stop the API server',
     load: () => import('./lab-chaos.ts'),
   },
+  mode: {
+    usage: 'mode MODE [NODE]',
+    about: 'have the agents work in another mode',
+    load: () => import('./lab-mode.ts'),
+  },
+  lesson: {
+    usage: 'lesson [N]',
+    about: 'walk through a lesson; without a number, list them',
+    load: () => import('./lab-lesson.ts'),
+  },
   down: { usage: 'down', about: 'remove the cluster', load: () => import('./lab-down.ts') },
 };
 

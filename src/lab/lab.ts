@@ -6,7 +6,7 @@ import { kubeconfigText } from './apiserver/kubeconfig.ts';
 import { type ApiServer, startApiServer } from './apiserver/server.ts';
 import type { Deployment, Pod } from './apiserver/types.ts';
 import { Chaos } from './chaos/chaos.ts';
-import { API_PORT, agentConfiguration, NodeAgent } from './cluster/agent.ts';
+import { API_PORT, agentConfiguration, CONFIGURATION, NodeAgent } from './cluster/agent.ts';
 import { firstApplications } from './cluster/manifests.ts';
 import { nodeObjects } from './cluster/nodes.ts';
 import { LabRefusal } from './control.ts';
@@ -14,6 +14,7 @@ import { findPlace, type Place, type RunningPod } from './hosts.ts';
 import { hostFilesScript } from './inside-host.ts';
 import { type Cluster, clusterOf } from './network/cluster.ts';
 import { Network } from './network/network.ts';
+import { mainProgram } from './package-files.ts';
 import { LabPods } from './pods/runtime.ts';
 
 export interface LabOptions {
@@ -92,6 +93,14 @@ export class Lab {
     });
   }
 
+  /** Has a node's agent, or every one, work in another mode. */
+  async changeMode(mode: string, node?: string): Promise<void> {
+    const agents = [...this.agents.values()].filter((agent) => node === undefined || agent.node === node);
+    if (agents.length === 0) throw new LabRefusal(`no node is called ${node}`);
+    await Promise.all(agents.map((agent) => agent.changeMode(this.#agentConfiguration(mode))));
+    await this.ready();
+  }
+
   /** Resolves when nothing of the lab is left. */
   async close(): Promise<void> {
     await Promise.all([...this.agents.values()].map((agent) => agent.stop()));
@@ -114,8 +123,13 @@ export class Lab {
     if (name === control.name) await this.network.forward(name, API_PORT, this.server.port, control.ips[0]);
     await this.#writeFiles(name, {
       kubeconfig: kubeconfigText({ url: `http://127.0.0.1:${API_PORT}` }),
-      'kube-proxy.json': agentConfiguration({ mode: this.options.mode, podCIDRs: this.options.networks.pods }),
+      [CONFIGURATION]: this.#agentConfiguration(this.options.mode),
+      'bin/portolan': `#!/bin/sh\nexec ${process.execPath} --disable-warning=ExperimentalWarning ${mainProgram()} "$@"\n`,
     });
+  }
+
+  #agentConfiguration(mode: string): string {
+    return agentConfiguration({ mode, podCIDRs: this.options.networks.pods });
   }
 
   async #writeFiles(name: string, more: Readonly<Record<string, string>>): Promise<void> {

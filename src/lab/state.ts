@@ -11,7 +11,6 @@ export interface LabState {
   /** The first process of its sandbox. */
   readonly sandboxPid: number;
   readonly url: string;
-  readonly mode: string;
 }
 
 export interface StateFolder {

@@ -5,7 +5,8 @@ import type { Lab } from './lab.ts';
 export interface LabStatus {
   readonly url: string;
   readonly kubeconfig: string;
-  readonly mode: string;
+  readonly nodeCIDRs: readonly string[];
+  readonly podCIDRs: readonly string[];
   readonly client: { readonly name: string; readonly ips: readonly string[] };
   readonly nodes: readonly NodeStatus[];
   readonly services: readonly ServiceStatus[];
@@ -15,6 +16,8 @@ export interface NodeStatus {
   readonly name: string;
   readonly ips: readonly string[];
   readonly podCIDRs: readonly string[];
+  /** What its agent says it runs in; undefined if it says nothing. */
+  readonly mode: string | undefined;
   readonly isHealthy: boolean;
   readonly pods: readonly PodStatusLine[];
 }
@@ -39,14 +42,23 @@ export async function labStatus(lab: Lab, kubeconfig: string): Promise<LabStatus
   const pods = lab.server.list('pods') as Pod[];
   const nodes = await Promise.all(
     lab.cluster.nodes.map(async ({ name, ips, podCIDRs }): Promise<NodeStatus> => {
-      const isHealthy = (await lab.agents.get(name)?.isHealthy()) ?? false;
-      return { name, ips, podCIDRs, isHealthy, pods: pods.filter((pod) => pod.spec.nodeName === name).map(podLine) };
+      const agent = lab.agents.get(name)!;
+      const [isHealthy, mode] = await Promise.all([agent.isHealthy(), agent.runningMode()]);
+      return {
+        name,
+        ips,
+        podCIDRs,
+        mode,
+        isHealthy,
+        pods: pods.filter((pod) => pod.spec.nodeName === name).map(podLine),
+      };
     }),
   );
   return {
     url: lab.server.url,
     kubeconfig,
-    mode: lab.options.mode,
+    nodeCIDRs: lab.options.networks.nodes,
+    podCIDRs: lab.options.networks.pods,
     client: lab.cluster.client,
     nodes,
     services: (lab.server.list('services') as Service[]).map(serviceLine),

@@ -13,6 +13,11 @@ export interface ChaosRequest {
   readonly forMs?: number;
 }
 
+export interface ModeRequest {
+  readonly mode: string;
+  readonly node?: string;
+}
+
 const RANDOM_MS = 60_000;
 
 /** `lab` is undefined while it starts. */
@@ -34,6 +39,11 @@ export function labWork(
       yield running().place(wanted as string);
     },
     chaos: (asked) => chaos(running(), asked as ChaosRequest),
+    async *mode(asked) {
+      const { mode, node } = asked as ModeRequest;
+      await running().changeMode(mode, node);
+      yield `${node ?? 'Every node'} works in ${mode} mode.`;
+    },
     curl: (asked) => curl(running(), asked as CurlRequest),
     async *down() {
       stop();

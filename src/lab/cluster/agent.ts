@@ -1,11 +1,13 @@
 // The agent of one node: the real program, in the node, watching the lab's API server. If it ends, it is started again, as a
 // DaemonSet's pod would be.
 import { setTimeout as delay } from 'node:timers/promises';
-import { hostEnv, inHostArgv } from '../inside-host.ts';
+import { hostEnv, hostFolder, inHostArgv } from '../inside-host.ts';
 import type { HostProcess, Network } from '../network/network.ts';
 import { mainProgram } from '../package-files.ts';
 
 export const API_PORT = 6443;
+/** In the node's /run. */
+export const CONFIGURATION = 'kube-proxy.json';
 const RESTART_MS = 500;
 const STOP_MS = 3000;
 const LOG_CHARACTERS = 200_000;
@@ -77,6 +79,31 @@ export class NodeAgent {
     return 'status' in page && page.status === 200;
   }
 
+  /** As it tells whoever asks the node. */
+  async runningMode(): Promise<string | undefined> {
+    const page = await this.#network.probe({ from: this.node, http: '127.0.0.1:10249/proxyMode' });
+    return 'status' in page && page.status === 200 ? String(page.body) : undefined;
+  }
+
+  /** Ends the program, removes its rules, and starts it again in another mode. */
+  async changeMode(configuration: string): Promise<void> {
+    await this.stop();
+    const cleanup = await this.#network.exec(this.node, this.#argv(['--cleanup']), { env: this.#env() });
+    if (cleanup.status !== 0) throw new Error(`kube-proxy --cleanup in ${this.node}: ${cleanup.stderr}`);
+    const write = `cat > ${hostFolder(this.node)}/${CONFIGURATION}`;
+    await this.#network.exec(this.node, ['sh', '-c', write], { stdin: configuration });
+    await this.start();
+  }
+
+  #argv(args: readonly string[]): string[] {
+    const program = [process.execPath, '--disable-warning=ExperimentalWarning', mainProgram()];
+    return inHostArgv(this.node, [...program, ...args]);
+  }
+
+  #env(): Record<string, string> {
+    return { ...hostEnv(this.node), PORTOLAN_PROGRAM: 'kube-proxy' };
+  }
+
   async #keepRunning(): Promise<void> {
     while (!this.#isStopping) {
       await this.#process!.exited;
@@ -87,16 +114,8 @@ export class NodeAgent {
   }
 
   async #spawn(): Promise<void> {
-    const argv = [
-      process.execPath,
-      '--disable-warning=ExperimentalWarning',
-      mainProgram(),
-      '--config',
-      '/run/kube-proxy.json',
-    ];
-    const started = await this.#network.spawnIn(this.node, inHostArgv(this.node, [...argv, '-v', '2']), {
-      env: { ...hostEnv(this.node), PORTOLAN_PROGRAM: 'kube-proxy' },
-    });
+    const argv = this.#argv(['--config', `/run/${CONFIGURATION}`, '-v', '2']);
+    const started = await this.#network.spawnIn(this.node, argv, { env: this.#env() });
     this.#process = started;
     for (const stream of [started.stdout, started.stderr]) {
       stream.on('data', (data: Buffer) => {

@@ -6,9 +6,9 @@
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 const WIDTH = 40;
 
-/** The longest bar first. */
+/** In the order of the names, so that two charts can be compared. */
 export function barChart(counts: ReadonlyMap<string, number>): string {
-  const rows = [...counts].sort(([, a], [, b]) => b - a);
+  const rows = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
   const most = Math.max(...rows.map(([, count]) => count), 1);
   const nameWidth = Math.max(...rows.map(([name]) => name.length), 0);
   const total = rows.reduce((sum, [, count]) => sum + count, 0);

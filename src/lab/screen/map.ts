@@ -15,9 +15,10 @@ export function labMap(status: LabStatus): string {
   ].join('\n');
 }
 
-export function thingsToTry({ mode, url, kubeconfig }: LabStatus): string {
-  const rules =
-    mode === 'nftables' ? 'nft list table ip kube-proxy' : 'iptables -v --numeric --table nat --list KUBE-SERVICES';
+export function thingsToTry({ nodes, url, kubeconfig }: LabStatus): string {
+  const rules = nodes.some(({ mode }) => mode === 'nftables')
+    ? 'nft list table ip kube-proxy'
+    : 'iptables -v --numeric --table nat --list KUBE-SERVICES';
   return `API server  ${url}  (kubeconfig: ${kubeconfig})
 
 Three things to try, in another terminal:
@@ -31,10 +32,10 @@ Ctrl-C here, or \`portolan lab down\`, removes everything.
 `;
 }
 
-function nodeBox({ name, ips, isHealthy, pods }: NodeStatus): string[] {
+function nodeBox({ name, ips, mode, isHealthy, pods }: NodeStatus): string[] {
   const inside = [
     ipv4First(ips),
-    `kube-proxy ${isHealthy ? 'is in sync' : 'is not in sync'}`,
+    `kube-proxy: ${mode ?? 'silent'}${isHealthy ? '' : ', not in sync'}`,
     ...pods.map(
       (pod) => `${shortName(pod.name)}  ${ipv4First(pod.ips)}${pod.phase === 'Running' ? '' : ` ${pod.phase}`}`,
     ),
