@@ -47,7 +47,13 @@ export class Nfacct {
 
   /** Makes the counter unless it exists; what it has counted stays. */
   async ensure(name: string): Promise<void> {
-    if (!(await this.get(name))) await this.#request(NFNL_MSG_ACCT_NEW, NLM_F_CREATE, name);
+    if (await this.get(name)) return;
+    try {
+      await this.#request(NFNL_MSG_ACCT_NEW, NLM_F_CREATE, name);
+    } catch (error) {
+      const wasMadeMeanwhile = error instanceof KernelError && error.errno === 'EBUSY'; // by the other family's sync
+      if (!wasMadeMeanwhile) throw error;
+    }
   }
 
   close(): void {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { kubeconfigText } from '../../src/lab/apiserver/kubeconfig.ts';
 import type { ApiServer } from '../../src/lab/apiserver/server.ts';
 import type { HostProcess, Network } from '../../src/lab/network/network.ts';
 import { GOLDEN_CONFIG } from './golden.ts';
@@ -16,6 +17,9 @@ export interface AgentOptions {
   readonly args?: readonly string[];
   /** Put in front of the command: `setpriv …`. */
   readonly wrapper?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Who the agent is to the API server, and how it knows that server. */
+  readonly credentials?: { readonly token: string; readonly certificateAuthority: string };
 }
 
 export class TestAgent {
@@ -28,7 +32,8 @@ export class TestAgent {
     const folder = mkdtempSync(join(tmpdir(), 'portolan-agent-'));
     const port = await network.forward(host, 0, server.port);
     const kubeconfig = join(folder, 'kubeconfig');
-    writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor(`http://127.0.0.1:${port}`)));
+    const url = `${options.credentials ? 'https' : 'http'}://127.0.0.1:${port}`;
+    writeFileSync(kubeconfig, kubeconfigText({ url, ...options.credentials }));
     const config = merged(GOLDEN_CONFIG, { ...options.config, clientConnection: { kubeconfig } });
     writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
     const argv = [
@@ -39,7 +44,8 @@ export class TestAgent {
       ...['--config', join(folder, 'config.json'), '-v', '2'],
       ...(options.args ?? []),
     ];
-    const started = await network.spawnIn(host, argv, { env: { ...process.env, PORTOLAN_PROGRAM: 'kube-proxy' } });
+    const env = { ...process.env, PORTOLAN_PROGRAM: 'kube-proxy', ...options.env };
+    const started = await network.spawnIn(host, argv, { env });
     return new TestAgent(started, folder);
   }
 
@@ -51,6 +57,10 @@ export class TestAgent {
         this.#log += chunk.toString();
       });
     }
+  }
+
+  get configFile(): string {
+    return join(this.#folder, 'config.json');
   }
 
   get log(): string {
@@ -94,17 +104,6 @@ export async function until(
     if (Date.now() > deadline) throw new Error(complaint());
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-}
-
-function kubeconfigFor(server: string): object {
-  return {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'test', cluster: { server } }],
-    users: [{ name: 'test', user: {} }],
-    contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
-    'current-context': 'test',
-  };
 }
 
 function merged(
