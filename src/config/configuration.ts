@@ -116,7 +116,7 @@ export interface ConntrackConfiguration {
 
 /** Settings that upstream does not have. */
 export interface PortolanConfiguration {
-  /** Count connections per Service on /metrics. */
+  /** Count connections per Service on /metrics, in nftables mode. */
   readonly serviceMetrics: boolean;
   /** ip:port of the web console; '': none. */
   readonly consoleBindAddress: string;

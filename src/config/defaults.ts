@@ -62,7 +62,7 @@ export function settingsOf(document: Document): Settings {
     portRange: document.portRange ?? '',
     windowsRunAsService: document.windowsRunAsService ?? false,
     portolan: {
-      serviceMetrics: portolan.serviceMetrics ?? false,
+      serviceMetrics: portolan.serviceMetrics ?? true,
       consoleBindAddress: portolan.consoleBindAddress ?? '',
       consoleTokenFile: portolan.consoleTokenFile ?? '',
     },

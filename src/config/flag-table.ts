@@ -156,8 +156,8 @@ export const FLAGS = {
   }),
   'service-metrics': flag({
     type: 'bool',
-    default: false,
-    help: 'Count new connections for each Service on /metrics.',
+    default: true,
+    help: 'In nftables mode, count new connections for each Service on /metrics.',
     isOurs: true,
   }),
 } as const satisfies Readonly<Record<string, FlagSpec>>;

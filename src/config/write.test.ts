@@ -95,7 +95,7 @@ test('lists stand under their key, and what is empty may be left out', () => {
     windowsRunAsService: true,
     clientConnection: { ...DEFAULTS.clientConnection, qps: Math.fround(0.1) },
     logging: { ...DEFAULTS.logging, vmodule: [{ filePattern: 'plan*', verbosity: 4 }] },
-    portolan: { ...DEFAULTS.portolan, serviceMetrics: true },
+    portolan: { ...DEFAULTS.portolan, serviceMetrics: false },
   });
   assert.deepEqual(changed, [
     '  qps: 0.1',
@@ -109,7 +109,7 @@ test('lists stand under their key, and what is empty may be left out', () => {
     'portolan:',
     '  consoleBindAddress: ""',
     '  consoleTokenFile: ""',
-    '  serviceMetrics: true',
+    '  serviceMetrics: false',
     'windowsRunAsService: true',
   ]);
   assert.equal(printYaml({ list: [], map: {} }), 'list: []\nmap: {}\n');

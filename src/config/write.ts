@@ -14,7 +14,7 @@ export function configurationYaml(settings: Settings): string {
 export function documentOf(settings: Settings): YamlMap {
   const { clientConnection, conntrack, detectLocal, portolan } = settings;
   const usesPortolan =
-    portolan.serviceMetrics || portolan.consoleBindAddress !== '' || portolan.consoleTokenFile !== '';
+    !portolan.serviceMetrics || portolan.consoleBindAddress !== '' || portolan.consoleTokenFile !== '';
   return {
     kind: KIND,
     apiVersion: API_VERSION,
