@@ -1,0 +1,46 @@
+// A connection to some backend. In: who may be asked. Out: a socket to the first that answers, after up to four tries that
+// grow more patient; or nothing.
+import net from 'node:net';
+import type { Balancer } from './balancer.ts';
+import type { Connection } from './connections.ts';
+import type { RelayBackend } from './plan.ts';
+
+const DIAL_TIMEOUTS_MS = [250, 500, 1000, 2000] as const;
+
+/** `isWanted`: false once the client has gone, so that nobody is dialled for it. */
+export async function dialBackend(
+  balancer: Balancer,
+  clientIp: string,
+  connection: Connection,
+  isWanted: () => boolean,
+): Promise<net.Socket | undefined> {
+  for (const [attempt, timeoutMs] of DIAL_TIMEOUTS_MS.entries()) {
+    const backend = balancer.choose(clientIp, attempt > 0);
+    if (!backend || !isWanted()) return undefined;
+    const socket = await dial(backend, timeoutMs);
+    if (socket) {
+      connection.backend = backend.address;
+      return socket;
+    }
+    connection.failedDials++;
+  }
+  return undefined;
+}
+
+function dial({ ip, port }: RelayBackend, timeoutMs: number): Promise<net.Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = net.connect({ host: ip, port, allowHalfOpen: true, noDelay: true });
+    const timer = setTimeout(() => fail(), timeoutMs);
+    const fail = (): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(undefined);
+    };
+    socket.once('error', fail);
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      socket.off('error', fail);
+      resolve(socket);
+    });
+  });
+}
