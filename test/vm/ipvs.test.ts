@@ -1,0 +1,66 @@
+// IPVS mode against a real kernel: here where this kernel has IPVS, else in a machine whose kernel has it. Both run the same tests
+// (inside/), and each of them is reported here.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { spawnInSandbox } from '../../src/lab/sandbox.ts';
+import { type InsideReport, REPORT } from './inside/reporter.ts';
+import { machine, runInMachine } from './machine.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const TIMEOUT_MS = 15 * 60_000;
+const COMMAND = [
+  process.execPath,
+  '--disable-warning=ExperimentalWarning',
+  '--test-force-exit',
+  '--test-reporter=./test/vm/inside/reporter.ts',
+  'test/vm/inside/all.ts',
+];
+
+test('IPVS mode', async (t) => {
+  process.chdir(ROOT);
+  const missing = spawnSync('sh', ['-c', 'PATH=$PATH:/usr/sbin:/sbin command -v ipvsadm']).status !== 0;
+  if (missing) return t.skip('ipvsadm is not installed (Debian package ipvsadm)');
+  const run = (await hasIpvs()) ? await runHere() : await runThere();
+  if ('missing' in run) return t.skip(`this kernel has no IPVS, and no machine with one can be had: ${run.missing}`);
+
+  const reports = run.output.split('\n').flatMap((line): InsideReport[] => {
+    const at = line.indexOf(REPORT);
+    return at < 0 ? [] : [JSON.parse(line.slice(at + REPORT.length)) as InsideReport];
+  });
+  for (const { name, isOk, isSuite, error } of reports) {
+    if (isSuite) continue;
+    await t.test(name, () => assert.ok(isOk, error));
+  }
+  assert.ok(
+    reports.some(({ isSuite }) => !isSuite),
+    `no test ran:\n${run.output.slice(-2000)}`,
+  );
+  assert.equal(run.status, 0, run.output.slice(-2000));
+});
+
+/** Asking in a sandbox, so that no question is put to the host's own tables. */
+async function hasIpvs(): Promise<boolean> {
+  const child = spawnInSandbox(['ipvsadm', '-Ln'], { stdio: 'ignore' });
+  const [status] = await once(child, 'exit');
+  return status === 0;
+}
+
+async function runHere(): Promise<{ output: string; status: number | undefined }> {
+  const child = spawnInSandbox(COMMAND, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout!.on('data', (data: Buffer) => {
+    output += data;
+  });
+  const [status] = (await once(child, 'close')) as [number | null];
+  return { output, status: status ?? undefined };
+}
+
+async function runThere(): Promise<{ output: string; status: number | undefined } | { missing: string }> {
+  const ready = machine();
+  if ('missing' in ready) return ready;
+  const { status, output, console } = await runInMachine(ready, COMMAND, { timeoutMs: TIMEOUT_MS });
+  return { status, output: output || console };
+}
