@@ -99,9 +99,11 @@ export class Iptables {
   /** Loads lines over what is there; each table is committed by itself, and wholly or not at all. */
   async restore(lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
-    const args = [...(await this.#restoreWait()), '--noflush', '--counters'];
+    const wait = await this.#restoreWait();
     const ordered = lastChainFirst(lines);
-    const result = await this.#run(`${this.#name}-restore`, args, ordered);
+    const load = (): Promise<ProcessResult> =>
+      this.#run(`${this.#name}-restore`, [...wait, '--noflush', '--counters'], ordered);
+    const result = await (wait.length > 0 ? load() : holdingLocks(load));
     if (result.status !== 0) throw this.#failure('restore', result, ordered);
   }
 
@@ -159,6 +161,12 @@ export function parseVersion(text: string): IptablesVersion {
     backend: text.includes('nf_tables') ? 'nf_tables' : 'legacy',
     hasRandomFully: isAtLeast(version, '1.6.2'),
   };
+}
+
+/** Hosts this old are rare, so what it takes to hold a lock is loaded only there. */
+async function holdingLocks<T>(work: () => Promise<T>): Promise<T> {
+  const { holdingXtablesLocks } = await import('./xtables-hold.ts');
+  return holdingXtablesLocks(work);
 }
 
 /** The input around the line that was refused, so that the log shows what it was. */

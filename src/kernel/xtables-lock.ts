@@ -1,7 +1,7 @@
 // Legacy iptables takes one lock for all tables. Who holds it is in /proc/locks, if that process is visible from here.
 import { readFileSync, statSync } from 'node:fs';
 
-const LOCK_FILE = process.env.XTABLES_LOCKFILE ?? '/run/xtables.lock';
+export const LOCK_FILE = process.env.XTABLES_LOCKFILE ?? '/run/xtables.lock';
 
 /** `iptables-restore (pid 4711)`, or undefined where it cannot be known. */
 export function xtablesLockHolder(): string | undefined {
