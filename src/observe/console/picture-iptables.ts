@@ -36,10 +36,10 @@ export function iptablesPicture(port: ServicePort, rules: PortRules): Picture {
 }
 
 const ROLES: Readonly<Record<string, string>> = {
-  cluster: 'picks among all endpoints',
-  local: 'picks among endpoints of this node',
-  external: 'takes traffic from outside',
-  firewall: 'admits source ranges',
+  cluster: 'picks an endpoint',
+  local: 'picks one of this node',
+  external: 'external traffic',
+  firewall: 'source ranges only',
 };
 
 /** Rules with a chance take their share of what the rules before have left. */
@@ -91,7 +91,7 @@ function conditions(a: string | undefined, b: string | undefined): string | unde
 
 function conditionOf(rule: IptablesRule): string | undefined {
   if (rule.chain === 'KUBE-PROXY-FIREWALL') return 'other sources';
-  if (rule.isForRemembered) return 'remembered clients first';
+  if (rule.isForRemembered) return 'sticky';
   if (rule.isForNodeItself) return 'this node itself';
   return rule.source === undefined ? undefined : `from ${rule.source}`;
 }
