@@ -81,6 +81,12 @@ function driftLines(drift: Drift, before: Drift | undefined, ink: Ink): readonly
       return [...heading, ink.bad(`- ${drift.planned}`), ink.good(`+ ${drift.rule}`)];
     case 'wrong-order':
       return [...heading, ink.note(`~ in the wrong place: ${drift.rule}`)];
+    case 'missing-row':
+      return [...heading, ink.bad(`- ${drift.row}`)];
+    case 'extra-row':
+      return [...heading, ink.good(`+ ${drift.row}`)];
+    case 'wrong-row':
+      return [...heading, ink.bad(`- ${drift.planned}`), ink.good(`+ ${drift.row}`)];
     case 'second-copy':
       return [...heading, ink.note(`~ the ${drift.tables} tables have this chain too`)];
   }

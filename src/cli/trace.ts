@@ -18,6 +18,7 @@ Usage: portolan trace --from CLIENT --to DESTINATION [-f FILE|DIR|-] [options]
       --in DEVICE        the device the packet comes in by, where rules ask for it
       --mark MARK        a mark that it has already
       --state STATE      NEW (default), ESTABLISHED, RELATED or INVALID
+      --all              also show jumps into chains in which nothing matched
 ${SITUATION_HELP}
 
 Example: portolan trace -f examples/yaobank.yaml --node node1 --from outside --to node:30180
@@ -30,6 +31,7 @@ const OPTIONS = {
   in: { type: 'string' },
   mark: { type: 'string', default: '0' },
   state: { type: 'string', default: 'NEW' },
+  all: { type: 'boolean', default: false },
 } as const;
 
 export async function run(args: readonly string[]): Promise<number> {
@@ -56,7 +58,9 @@ export async function run(args: readonly string[]): Promise<number> {
     book: here.book,
   });
   process.stdout.write(
-    options.output === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : drawTrace(report, inkFor(process.stdout)),
+    options.output === 'json'
+      ? `${JSON.stringify(report, undefined, 2)}\n`
+      : drawTrace(report, inkFor(process.stdout), options.all),
   );
   return 0;
 }

@@ -14,8 +14,7 @@ import { sync } from '../../src/pipeline.ts';
 import { TestCluster } from '../support/cluster.ts';
 import { GOLDEN_BASE, GOLDEN_NODES } from '../support/golden.ts';
 import { defaultFacts, iptablesNode, runIn } from '../support/iptables-node.ts';
-import { serviceManifest, sliceManifest } from '../support/manifests.ts';
-import { verifyInput } from '../support/verify.ts';
+import { FAULTY_CLUSTER, verifyInput } from '../support/verify.ts';
 
 interface Fault {
   readonly title: string;
@@ -26,33 +25,6 @@ interface Fault {
   /** Takes back what restoring the rules does not. */
   readonly repair?: string;
 }
-
-const POD_A = { addresses: ['10.244.1.11'], nodeName: 'n1', conditions: { ready: true } };
-const POD_B = { addresses: ['10.244.2.11'], nodeName: 'n2', conditions: { ready: true } };
-const POD_C = { addresses: ['10.244.2.12'], nodeName: 'n2', conditions: { ready: true } };
-const PORTS = [{ name: 'http', port: 80, nodePort: 30080 }];
-const INGRESS = { loadBalancer: { ingress: [{ ip: '203.0.113.10' }] } };
-
-const CLUSTER = [
-  serviceManifest('demo/plain', { clusterIP: '10.96.1.1' }),
-  sliceManifest('demo/plain', [POD_A, POD_B, POD_C]),
-  serviceManifest('demo/sticky', { clusterIP: '10.96.1.2', sessionAffinity: 'ClientIP' }),
-  sliceManifest('demo/sticky', [POD_A, POD_B]),
-  serviceManifest(
-    'demo/guarded',
-    { clusterIP: '10.96.1.3', type: 'LoadBalancer', loadBalancerSourceRanges: ['172.20.0.0/25'], ports: PORTS },
-    INGRESS,
-  ),
-  sliceManifest('demo/guarded', [POD_A, POD_B]),
-  serviceManifest('demo/empty', { clusterIP: '10.96.1.4', externalIPs: ['198.51.100.10'] }),
-  serviceManifest('demo/local', {
-    clusterIP: '10.96.1.5',
-    type: 'NodePort',
-    externalTrafficPolicy: 'Local',
-    ports: [{ name: 'http', port: 80, nodePort: 30081 }],
-  }),
-  sliceManifest('demo/local', [POD_B]),
-];
 
 const of = (name: string) =>
   ({ displayName: `demo/${name}:http`, protocol: 'TCP' }) as Parameters<typeof serviceChains>[0];
@@ -216,7 +188,7 @@ set -e
 describe('verification finds what is wrong in a kernel', () => {
   let network: Network;
   let healthy = '';
-  const cluster = new TestCluster().apply(...GOLDEN_NODES, ...GOLDEN_BASE, ...CLUSTER);
+  const cluster = new TestCluster().apply(...GOLDEN_NODES, ...GOLDEN_BASE, ...FAULTY_CLUSTER);
 
   const shell = async (script: string): Promise<void> => {
     const { status, stderr } = await network.exec('n1', ['sh', '-c', `${PRELUDE}${script}`]);

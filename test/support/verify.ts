@@ -17,7 +17,37 @@ import { neighbourhoodOf } from '../../src/observe/verify/neighbourhood.ts';
 import { NFTABLES_SCOPE, nftablesSetup } from '../../src/observe/verify/nftables-scope.ts';
 import type { VerifyInput } from '../../src/observe/verify/verify.ts';
 import type { Tracker } from '../../src/track/tracker.ts';
+import type { Manifest } from './golden.ts';
+import { serviceManifest, sliceManifest } from './manifests.ts';
 import { goldenHost } from './walker.ts';
+
+const POD_A = { addresses: ['10.244.1.11'], nodeName: 'n1', conditions: { ready: true } };
+const POD_B = { addresses: ['10.244.2.11'], nodeName: 'n2', conditions: { ready: true } };
+const POD_C = { addresses: ['10.244.2.12'], nodeName: 'n2', conditions: { ready: true } };
+const PORTS = [{ name: 'http', port: 80, nodePort: 30080 }];
+const INGRESS = { loadBalancer: { ingress: [{ ip: '203.0.113.10' }] } };
+
+/** One Service of each kind, on which faults can be tried. */
+export const FAULTY_CLUSTER: readonly Manifest[] = [
+  serviceManifest('demo/plain', { clusterIP: '10.96.1.1' }),
+  sliceManifest('demo/plain', [POD_A, POD_B, POD_C]),
+  serviceManifest('demo/sticky', { clusterIP: '10.96.1.2', sessionAffinity: 'ClientIP' }),
+  sliceManifest('demo/sticky', [POD_A, POD_B]),
+  serviceManifest(
+    'demo/guarded',
+    { clusterIP: '10.96.1.3', type: 'LoadBalancer', loadBalancerSourceRanges: ['172.20.0.0/25'], ports: PORTS },
+    INGRESS,
+  ),
+  sliceManifest('demo/guarded', [POD_A, POD_B]),
+  serviceManifest('demo/empty', { clusterIP: '10.96.1.4', externalIPs: ['198.51.100.10'] }),
+  serviceManifest('demo/local', {
+    clusterIP: '10.96.1.5',
+    type: 'NodePort',
+    externalTrafficPolicy: 'Local',
+    ports: [{ name: 'http', port: 80, nodePort: 30081 }],
+  }),
+  sliceManifest('demo/local', [POD_B]),
+];
 
 export const N1 = {
   nodeName: 'n1',

@@ -14,7 +14,8 @@ export function inkFor(stream: { readonly isTTY?: boolean }): Ink {
   return { bold: with_('1'), dim: with_('2'), good: with_('32'), bad: with_('31'), note: with_('36') };
 }
 
-export function drawTrace(report: TraceReport, ink: Ink): string {
+/** `all`: also jumps into chains where nothing matched. */
+export function drawTrace(report: TraceReport, ink: Ink, all: boolean): string {
   const { packet } = report;
   const to = packet.service ? ` (${packet.service}, ${packet.frontend?.replace('-', ' ')})` : '';
   const from = packet.isFromNode ? ' (a process of this node)' : '';
@@ -22,11 +23,19 @@ export function drawTrace(report: TraceReport, ink: Ink): string {
     ink.bold(`${packet.source}${from} → ${packet.destination}/${packet.protocol}${to}`),
     ink.dim(`node ${report.node || 'unnamed'}, rules ${report.rules}`),
     '',
-    ...drawBranches(treeOf(report.outcomes), '', ink),
+    ...drawBranches(treeOf(all ? report.outcomes : report.outcomes.map(withoutDetours)), '', ink),
     '',
     ink.bold(report.sentence),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** A jump into a chain in which nothing matched leads nowhere, and a rule that does several things is shown once. */
+function withoutDetours(outcome: OutcomeReport): OutcomeReport {
+  const isDetour = ({ did, chain, rule }: HopReport, next: HopReport | undefined): boolean =>
+    (did.startsWith('jump ') && next?.chain !== did.slice('jump '.length)) ||
+    (next !== undefined && rule !== undefined && next.chain === chain && next.rule === rule);
+  return { ...outcome, hops: outcome.hops.filter((hop, i) => !isDetour(hop, outcome.hops[i + 1])) };
 }
 
 /** A hop with what can come after it, or the end of a way. */
@@ -53,7 +62,14 @@ function treeOf(outcomes: readonly OutcomeReport[]): Tree[] {
 }
 
 function sameHop(a: HopReport, b: HopReport): boolean {
-  return a.hook === b.hook && a.table === b.table && a.chain === b.chain && a.rule === b.rule && a.did === b.did;
+  return (
+    a.hook === b.hook &&
+    a.table === b.table &&
+    a.chain === b.chain &&
+    a.rule === b.rule &&
+    a.row === b.row &&
+    a.did === b.did
+  );
 }
 
 function drawBranches(branches: readonly Tree[], place: string, ink: Ink): string[] {
@@ -74,6 +90,7 @@ function drawTree({ hop, outcome, branches }: Tree, place: string, ink: Ink): st
   return [
     ...(here === place ? [] : [`${ink.bold(hop.chain)} ${ink.dim(`${hop.table}, ${hop.hook}`)}`]),
     `   ${chance}${hop.rule ?? 'the chain’s policy'}${foreign}`,
+    ...(hop.row ? [`   ${hop.row}`] : []),
     ...(hop.condition ? [`   ${ink.note(`only if ${hop.condition}`)}`] : []),
     ...hop.origins.map(
       ({ meaning, object, fields }) => `   ${ink.note(meaning)} ${ink.dim(`[${object}: ${fields.join(', ')}]`)}`,

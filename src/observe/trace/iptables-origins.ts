@@ -175,7 +175,7 @@ function externalOrigin(port: ServicePort, marks: boolean): Origin {
 }
 
 const CONFIGURATION = 'KubeProxyConfiguration';
-const MASQUERADE_CLUSTER_IP: Origin = {
+export const MASQUERADE_CLUSTER_IP: Origin = {
   object: CONFIGURATION,
   fields: ['detectLocalMode', 'clusterCIDR', 'masqueradeAll'],
   meaning: 'a client that is no pod: answers must come back through this node, so endpoints see its address',

@@ -13,6 +13,8 @@ export interface Branch {
   readonly does: Statement | undefined;
   readonly share: Fraction;
   readonly condition?: Condition;
+  /** The element that was found. */
+  readonly row?: string;
 }
 
 export function branchesAt(lookup: Lookup, packet: Travelling, table: Table, host: Surroundings): readonly Branch[] {
@@ -21,7 +23,8 @@ export function branchesAt(lookup: Lookup, packet: Travelling, table: Table, hos
   if (!map.isDynamic) {
     return keysOf(lookup.key, packet).map(({ text, share }) => {
       const value = lookUp(map, text);
-      return { does: value === undefined ? undefined : found(lookup, value), share };
+      if (value === undefined) return { does: undefined, share };
+      return { does: found(lookup, value), share, row: `${map.name}: ${text} : ${value}` };
     });
   }
   const known = packet.remembered.get(map.name) ?? host.isRemembered?.(map.name, packet.src);

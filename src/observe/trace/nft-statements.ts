@@ -95,7 +95,10 @@ function dnat(tokens: NftTokens): Statement {
   const key = selected && keyOf(selected);
   if (key && tokens.take('map')) {
     const map = takeSet(tokens);
-    return { kind: 'dnat-map', key, map, port: tokens.take(':') ? Number(tokens.next()) : undefined };
+    if (tokens.take(':')) return { kind: 'dnat-map', key, map, port: Number(tokens.next()) };
+    // nft lists `@map:80` for what it reads as `@map : 80`.
+    const [name, port] = typeof map === 'string' ? map.split(':') : [map];
+    return { kind: 'dnat-map', key, map: name!, port: port === undefined ? undefined : Number(port) };
   }
   const text = tokens.next();
   const [, host, port] = /^\[(.+)\](?::(\d+))?$/.exec(text) ?? /^([\d.]*)(?::(\d+))?$/.exec(text) ?? ['', text];

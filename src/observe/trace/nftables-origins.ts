@@ -3,7 +3,7 @@
 import type { Backend, NodeModel, ServicePort } from '../../model/model.ts';
 import { TABLE_NAME } from '../../modes/nftables/names.ts';
 import { AddressBook, type FrontendOf } from './frontends.ts';
-import { frontendFields, unavailability } from './iptables-origins.ts';
+import { frontendFields, MASQUERADE_CLUSTER_IP, unavailability } from './iptables-origins.ts';
 import { type Origin, type Origins, serviceOf } from './origin.ts';
 import type { Hop } from './packet.ts';
 
@@ -32,6 +32,8 @@ export class NftablesOrigins implements Origins {
         found.port,
         this.#book.backend(`${did.ip?.includes(':') ? `[${did.ip}]` : did.ip}:${did.port}`),
       );
+    if (chain.base) return [];
+    if (chain.name === 'services' && did.kind === 'mark') return [MASQUERADE_CLUSTER_IP];
     const fixed = FIXED[chain.name];
     if (fixed) return [fixed];
     return found ? [dispatchOrigin(found, chain.name)] : [];

@@ -66,6 +66,8 @@ export interface Hop {
   /** Where the rule matches only some packets: which share of those that come by. */
   readonly chance?: Fraction;
   readonly condition?: Condition;
+  /** The element of a map that said what to do. */
+  readonly row?: string;
   /** Where it was first sent: rules that serve all services alike say nothing of it. */
   readonly packet?: { readonly originalDst: string; readonly originalDstPort: number; readonly protocol: string };
 }

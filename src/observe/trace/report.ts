@@ -57,6 +57,8 @@ export interface HopReport {
   readonly tables: string;
   /** Absent: the chain's policy. */
   readonly rule?: string;
+  /** The element of a map that said what to do. */
+  readonly row?: string;
   readonly did: string;
   readonly chance?: string;
   /** What the match depends on besides the packet. */
@@ -124,6 +126,7 @@ function hopReport(hop: Hop, origins: Origins): HopReport {
     table: hop.chain.table,
     chain: hop.chain.name,
     ...(hop.rule && { rule: hop.rule.text }),
+    ...(hop.row && { row: hop.row }),
     did: statementText(hop.did),
     ...(hop.chance && { chance: fractionText(hop.chance) }),
     ...(hop.condition && { condition: conditionText(hop.condition) }),

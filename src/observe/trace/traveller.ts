@@ -120,11 +120,11 @@ function copyOf(traveller: Traveller): Traveller {
 
 /** One traveller for each thing that a look into a map may find, with what it then has to do. */
 export function splitInto(traveller: Traveller, branches: readonly Branch[], { statements, hop }: Todo): Traveller[] {
-  return branches.map(({ does, share, condition }) => {
+  return branches.map(({ does, share, condition, row }) => {
     const way = copyOf(traveller);
     way.share = times(way.share, share);
     if (condition) decide(way, condition);
-    const marks = { ...(share === ONE ? {} : { chance: share }), ...(condition && { condition }) };
+    const marks = { ...(share === ONE ? {} : { chance: share }), ...(condition && { condition }), ...(row && { row }) };
     way.todo = does && { statements: [does, ...statements], hop: { ...hop, ...marks } };
     return way;
   });

@@ -2,9 +2,9 @@
 // Out: why the two differ, told by the first rule that is to blame.
 import { hostPort } from '../../lib/ip.ts';
 import type { Origins } from '../trace/origin.ts';
-import type { Hop, Outcome } from '../trace/packet.ts';
+import type { Hop, Outcome, Packet } from '../trace/packet.ts';
 import type { Chain, Ruleset } from '../trace/ruleset.ts';
-import { chainDrift, type Drift, type DriftScope } from './drift.ts';
+import { chainDrift, type Drift, type DriftScope, rowDrift } from './drift.ts';
 import { classOf, type Fate } from './outcome-class.ts';
 
 export type CauseKind =
@@ -15,6 +15,9 @@ export type CauseKind =
   | 'emptied-chain'
   | 'missing-rule'
   | 'extra-rule'
+  | 'missing-row'
+  | 'extra-row'
+  | 'wrong-row'
   | 'stale-endpoint' // a rule leads to an address that is no endpoint (any more)
   | 'wrong-probability'
   | 'wrong-order'
@@ -25,7 +28,7 @@ export interface Cause {
   readonly kind: CauseKind;
   readonly table?: string;
   readonly chain?: string;
-  /** As it is there, or as it should be if it is missing. */
+  /** The rule or row as it is there, or as it should be if it is missing. */
   readonly rule?: string;
 }
 
@@ -38,6 +41,7 @@ export interface Evidence {
   readonly origins: Origins;
   readonly scope: DriftScope;
   readonly isBackend: (address: string) => boolean;
+  readonly asked: Packet;
 }
 
 export function causeOf(evidence: Evidence): Cause {
@@ -48,7 +52,7 @@ export function causeOf(evidence: Evidence): Cause {
   const foreign = (isToBlame: (hop: Hop) => boolean): Cause | undefined =>
     suspects.map((outcome) => foreignCause(outcome, evidence, isToBlame)).find((cause) => cause !== undefined);
   // Marks of others are common and mostly harmless, so they are the last to be suspected.
-  return foreign(decides) ?? driftCause(evidence) ?? foreign(marks) ?? { kind: 'unexplained' };
+  return foreign(decides) ?? driftCause(evidence) ?? rowCause(evidence) ?? foreign(marks) ?? { kind: 'unexplained' };
 }
 
 function foreignCause(
@@ -101,6 +105,22 @@ function driftCause(evidence: Evidence): Cause | undefined {
   return undefined;
 }
 
+/** Of rows that differ, those that are about the address that was asked, or about the asker. */
+function rowCause(evidence: Evidence): Cause | undefined {
+  const { plannedRules, heldRules, asked } = evidence;
+  const isAbout = (row: string): boolean => {
+    const parts = row.split(/ \. | : /);
+    return [asked.src, asked.dst, String(asked.dstPort)].some((part) => parts.includes(part));
+  };
+  for (const { name, origin, sets } of plannedRules.tables) {
+    const held = heldRules.tables.find((table) => table.name === name && table.origin === origin);
+    const drifts = [...sets.values()].flatMap((set) => rowDrift(name, set, held?.sets.get(set.name)));
+    const drift = drifts.find((one) => !('row' in one) || isAbout(one.row));
+    if (drift) return fromDrift(drift, evidence);
+  }
+  return undefined;
+}
+
 function fromDrift(drift: Drift, evidence: Evidence): Cause {
   const { table, chain } = drift;
   switch (drift.kind) {
@@ -112,6 +132,11 @@ function fromDrift(drift: Drift, evidence: Evidence): Cause {
     case 'wrong-probability':
     case 'wrong-order':
       return { kind: drift.kind, table, chain, rule: drift.rule };
+    case 'missing-row':
+      return { kind: 'missing-row', table, chain, rule: drift.row };
+    case 'extra-row':
+    case 'wrong-row':
+      return { kind: leadsAstray(evidence) ? 'stale-endpoint' : drift.kind, table, chain, rule: drift.row };
     case 'extra-chain':
       return { kind: 'extra-rule', table, chain };
     case 'second-copy':
@@ -154,6 +179,9 @@ const WORDS: Readonly<Record<CauseKind, string>> = {
   'emptied-chain': 'a chain is empty',
   'missing-rule': 'a rule is missing',
   'extra-rule': 'a rule is there that nothing asks for',
+  'missing-row': 'a row is missing',
+  'extra-row': 'a row is there that nothing asks for',
+  'wrong-row': 'a row says something else than it should',
   'stale-endpoint': 'a rule leads to an address that is no endpoint',
   'wrong-probability': 'a rule takes the wrong share',
   'wrong-order': 'rules are in the wrong order',

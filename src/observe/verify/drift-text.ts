@@ -16,6 +16,12 @@ export function driftText(drift: Drift): string {
       return `${place}: takes the wrong share: ${drift.rule}`;
     case 'wrong-order':
       return `${place}: in the wrong place: ${drift.rule}`;
+    case 'missing-row':
+      return `${place}: missing row: ${drift.row}`;
+    case 'extra-row':
+      return `${place}: nothing asks for row: ${drift.row}`;
+    case 'wrong-row':
+      return `${place}: row ${drift.row} should be ${drift.planned}`;
     case 'second-copy':
       return `${place}: the ${drift.tables} tables hold rules of the proxy too`;
   }

@@ -1,5 +1,5 @@
 // In: two rulesets.  Out: what one chain of ours, or all, have too much, too little, or in another order.
-import type { Chain, Rule, Ruleset } from '../trace/ruleset.ts';
+import type { Chain, ElementSet, Rule, Ruleset } from '../trace/ruleset.ts';
 import { canonicalRule, withoutChance } from './canonical.ts';
 
 export type Drift = { readonly table: string; readonly chain: string } & DriftKind;
@@ -11,6 +11,9 @@ export type DriftKind =
   | { readonly kind: 'extra-rule'; readonly rule: string }
   | { readonly kind: 'wrong-probability'; readonly rule: string; readonly planned: string }
   | { readonly kind: 'wrong-order'; readonly rule: string }
+  /** Of a set or map, whose name stands for the chain's. */
+  | { readonly kind: 'missing-row' | 'extra-row'; readonly row: string }
+  | { readonly kind: 'wrong-row'; readonly row: string; readonly planned: string }
   /** The other kind of iptables has chains of the proxy too. */
   | { readonly kind: 'second-copy'; readonly tables: string };
 
@@ -24,7 +27,7 @@ export interface DriftScope {
 }
 
 export function driftOf(planned: Ruleset, held: Ruleset, scope: DriftScope): readonly Drift[] {
-  return planned.tables.flatMap(({ name, chains, origin }) => {
+  return planned.tables.flatMap(({ name, chains, sets, origin }) => {
     const own = held.tables.find((table) => table.name === name && table.origin === origin);
     const others = held.tables.filter((table) => table.name === name && table !== own);
     const isOurs = (chain: string): boolean => scope.isOurChain(chain);
@@ -34,6 +37,7 @@ export function driftOf(planned: Ruleset, held: Ruleset, scope: DriftScope): rea
     );
     return [
       ...[...chains.values()].flatMap((chain) => chainDrift(chain, own?.chains.get(chain.name), scope)),
+      ...[...sets.values()].flatMap((set) => rowDrift(name, set, own?.sets.get(set.name))),
       ...extra.map((chain): Drift => ({ table: name, chain, kind: 'extra-chain' })),
       ...copies.map(({ chain, table }): Drift => ({ table: name, chain, kind: 'second-copy', tables: table.origin })),
     ];
@@ -63,6 +67,27 @@ export function chainDrift(planned: Chain, held: Chain | undefined, scope: Drift
   if (drifts.length > 0 || scope.isUnordered(planned.name)) return drifts;
   const moved = theirs.find((rule, i) => canonicalRule(rule) !== canonicalRule(planned.rules[i]!));
   return moved && scope.isOurChain(planned.name) ? [{ ...at, kind: 'wrong-order', rule: moved.text }] : [];
+}
+
+/** What stands in a set that rules fill is nobody's plan. */
+export function rowDrift(table: string, planned: ElementSet, held: ElementSet | undefined): readonly Drift[] {
+  const at = { table, chain: planned.name };
+  if (planned.isDynamic) return [];
+  if (!held) return [{ ...at, kind: 'missing-chain' }];
+  const drifts: Drift[] = [];
+  for (const [key, value] of planned.elements) {
+    const there = held.elements.get(key);
+    if (there === undefined) drifts.push({ ...at, kind: 'missing-row', row: rowText(key, value) });
+    else if (there !== value)
+      drifts.push({ ...at, kind: 'wrong-row', row: rowText(key, there), planned: rowText(key, value) });
+  }
+  for (const [key, value] of held.elements)
+    if (!planned.elements.has(key)) drifts.push({ ...at, kind: 'extra-row', row: rowText(key, value) });
+  return drifts;
+}
+
+function rowText(key: string, value: string): string {
+  return value === '' ? key : `${key} : ${value}`;
 }
 
 function missingRules(rules: readonly Rule[], at: { readonly table: string; readonly chain: string }): Drift[] {

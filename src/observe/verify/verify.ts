@@ -75,7 +75,9 @@ export function* verification(input: VerifyInput, casesPerSlice = 200): Generato
   }
   const blamed = new Set(mismatches.map(({ cause }) => cause.rule ?? `${cause.table} ${cause.chain}`));
   const isBlamed = (drift: Drift): boolean =>
-    blamed.has(`${drift.table} ${drift.chain}`) || ('rule' in drift && blamed.has(drift.rule));
+    blamed.has(`${drift.table} ${drift.chain}`) ||
+    ('rule' in drift && blamed.has(drift.rule)) ||
+    ('row' in drift && blamed.has(drift.row));
   const drift = held ? driftOf(planned, held, input.scope) : [];
   return {
     services: model.services.size,
@@ -130,6 +132,7 @@ function check(
           origins,
           scope,
           isBackend: (address) => book.backend(address) !== undefined,
+          asked: packet,
         });
   const isOpen = !isPlanWrong && heldFates.length > 1 && heldFates.some((fate) => sameFate(fate, expected));
   return {

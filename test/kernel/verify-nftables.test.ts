@@ -1,0 +1,149 @@
+// Verification of nftables mode against a real kernel: the table as nft lists it does what the objects mean, and every fault in it is
+// found and blamed on the right row or rule.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { kernelRules } from '../../src/cli/trace-kernel.ts';
+import { TRACE_MODES } from '../../src/cli/trace-modes.ts';
+import { golden } from '../../src/lab/network/golden.ts';
+import { Network } from '../../src/lab/network/network.ts';
+import { nftablesMode } from '../../src/modes/nftables/nftables.ts';
+import type { CauseKind } from '../../src/observe/verify/cause.ts';
+import type { Drift } from '../../src/observe/verify/drift.ts';
+import { type VerifyReport, verify } from '../../src/observe/verify/verify.ts';
+import { TestCluster } from '../support/cluster.ts';
+import { GOLDEN_BASE, GOLDEN_NODES } from '../support/golden.ts';
+import { runIn } from '../support/iptables-node.ts';
+import { nftablesFacts } from '../support/nftables-node.ts';
+import { FAULTY_CLUSTER, nftablesVerifyInput } from '../support/verify.ts';
+
+interface Fault {
+  readonly title: string;
+  readonly inject: readonly string[];
+  readonly finds: readonly (CauseKind | Drift['kind'])[];
+}
+
+const OURS = 'ip kube-proxy';
+const FAULTS: readonly Fault[] = [
+  {
+    title: 'a frontend’s row is deleted',
+    inject: [`delete element ${OURS} service-ips { 10.96.1.1 . tcp . 80 }`],
+    finds: ['missing-row'],
+  },
+  {
+    title: 'an endpoint’s row is deleted',
+    inject: [`delete element ${OURS} endpoints-tcp { 10.96.1.1 . 80 . 1 }`],
+    finds: ['missing-row'],
+  },
+  {
+    title: 'an endpoint’s row leads to where it was before',
+    inject: [
+      `delete element ${OURS} endpoints-tcp { 10.96.1.1 . 80 . 1 }`,
+      `add element ${OURS} endpoints-tcp { 10.96.1.1 . 80 . 1 : 10.244.2.77 . 8080 }`,
+    ],
+    finds: ['stale-endpoint'],
+  },
+  {
+    title: 'a row picks from too few endpoints',
+    inject: [
+      `delete element ${OURS} service-ips { 10.96.1.1 . tcp . 80 }`,
+      `add element ${OURS} service-ips { 10.96.1.1 . tcp . 80 : goto pick-tcp-2 }`,
+    ],
+    finds: ['wrong-row'],
+  },
+  {
+    title: 'a Service that is gone is still answered',
+    inject: [`add element ${OURS} service-ips { 10.96.99.99 . tcp . 80 : goto pick-tcp-2 }`],
+    finds: ['extra-row'],
+  },
+  {
+    title: 'the hairpin row of an endpoint is deleted',
+    inject: [`delete element ${OURS} hairpin-connections { 10.244.1.11 . 10.244.1.11 . tcp . 8080 }`],
+    finds: ['missing-row'],
+  },
+  {
+    title: 'a cluster IP is not known as one',
+    inject: [`delete element ${OURS} cluster-ips { 10.96.1.1 }`],
+    finds: ['missing-row'],
+  },
+  {
+    title: 'the refusal of a Service without endpoints is deleted',
+    inject: [`delete element ${OURS} no-endpoint-services { 10.96.1.4 . tcp . 80 }`],
+    finds: ['missing-row'],
+  },
+  {
+    title: 'the guard of an address is gone',
+    inject: [`delete element ${OURS} firewall-ips { 203.0.113.10 . tcp . 80 }`],
+    finds: ['missing-row'],
+  },
+  { title: 'a chain is flushed', inject: [`flush chain ${OURS} services`], finds: ['emptied-chain'] },
+  {
+    title: 'masquerading returns at once',
+    inject: [`insert rule ${OURS} masquerading return`],
+    finds: ['extra-rule'],
+  },
+  {
+    title: 'somebody drops forwarded packets in a table of their own',
+    inject: [
+      'add table inet firewall',
+      'add chain inet firewall forward { type filter hook forward priority 0 ; policy accept ; }',
+      'add rule inet firewall forward tcp dport 8080 drop',
+    ],
+    finds: ['foreign-rule'],
+  },
+  {
+    title: 'somebody’s table drops what it does not know',
+    inject: [
+      'add table inet firewall',
+      'add chain inet firewall forward { type filter hook forward priority 10 ; policy drop ; }',
+      'add rule inet firewall forward ct state established,related accept',
+    ],
+    finds: ['foreign-policy'],
+  },
+  {
+    title: 'somebody translates first',
+    inject: [
+      'add table ip mine',
+      'add chain ip mine pre { type nat hook prerouting priority dstnat - 5 ; }',
+      'add rule ip mine pre ip daddr 10.96.1.1 tcp dport 80 dnat to 192.0.2.1:80',
+    ],
+    finds: ['foreign-rule'],
+  },
+];
+
+describe('verification finds what is wrong in a kernel’s nftables', () => {
+  let network: Network;
+  const cluster = new TestCluster().apply(...GOLDEN_NODES, ...GOLDEN_BASE, ...FAULTY_CLUSTER);
+  const input = nftablesVerifyInput(cluster.tracker, nftablesFacts('IPv4'), undefined);
+
+  const nft = async (...lines: readonly string[]): Promise<void> => {
+    const { status, stderr } = await network.exec('n1', ['nft', '-f', '-'], { stdin: `${lines.join('\n')}\n` });
+    assert.equal(status, 0, stderr);
+  };
+  const report = async (): Promise<VerifyReport> => {
+    const { ruleset } = await kernelRules('IPv4', TRACE_MODES.nftables!.isOwnTable, runIn(network, 'n1'));
+    return verify({ ...input, held: ruleset });
+  };
+  const load = (): Promise<void> =>
+    nft('flush ruleset', nftablesMode.print(nftablesMode.plan(input.model, nftablesFacts('IPv4'))));
+
+  before(async () => {
+    network = await Network.open(golden);
+  });
+  after(() => network.close());
+
+  test('a healthy node has nothing to complain about', async () => {
+    await load();
+    const { mismatches, drift, unjudged } = await report();
+    assert.deepEqual({ mismatches, drift, unjudged }, { mismatches: [], drift: [], unjudged: [] });
+  });
+
+  for (const { title, inject, finds } of FAULTS) {
+    test(title, async () => {
+      await load();
+      await nft(...inject);
+      const { mismatches, drift } = await report();
+      const found = new Set([...mismatches.map(({ cause }) => cause.kind), ...drift.map(({ kind }) => kind)]);
+      assert.deepEqual([...found].sort(), finds, JSON.stringify({ mismatches, drift }, undefined, 1));
+    });
+  }
+});
