@@ -22,9 +22,9 @@ export type AgentCommand =
 
 export interface AgentAnswer {
   readonly error?: string;
-  /** Open connections, those that ever were, and bytes of memory in use. */
+  /** Open connections, the most that ever were, and bytes of memory in use. */
   readonly open?: number;
-  readonly total?: number;
+  readonly mostOpen?: number;
   readonly memory?: number;
   readonly relays?: number;
   readonly problems?: readonly string[];
@@ -49,7 +49,7 @@ function serve(port: number, udpIdleTimeoutMs: number): void {
         const sum = (of: (relays: Relays) => number): number => logs.reduce((total, relays) => total + of(relays), 0);
         return {
           open: sum(({ connections }) => connections.openCount),
-          total: sum(({ connections }) => connections.total),
+          mostOpen: sum(({ connections }) => connections.mostOpen),
           relays: sum(({ size }) => size),
           memory: process.memoryUsage().rss,
           problems,

@@ -44,17 +44,17 @@ export class Balancer {
     this.#next = 0;
   }
 
-  /** `isRetry`: the backend that was chosen before did not answer, so loyalty to it is over. */
-  choose(client: string, isRetry: boolean): RelayBackend | undefined {
+  /** `failed`: addresses that this client was sent to just now, in vain. Loyalty to them is over, and they are passed over
+   *  while there are others. */
+  choose(client: string, failed: ReadonlySet<string> = NONE): RelayBackend | undefined {
     if (this.#backends.length === 0) return undefined;
     const now = this.#options.now();
-    const loyalty = this.#affinityTimeoutMs > 0 && !isRetry ? this.#loyalties.get(client) : undefined;
+    const loyalty = this.#affinityTimeoutMs > 0 && failed.size === 0 ? this.#loyalties.get(client) : undefined;
     if (loyalty && now - loyalty.lastUsedMs < this.#affinityTimeoutMs) {
       loyalty.lastUsedMs = now;
       return this.#backends.find(({ address }) => address === loyalty.address);
     }
-    const backend = this.#backends[this.#next]!;
-    this.#next = (this.#next + 1) % this.#backends.length;
+    const backend = this.#nextBut(failed);
     if (this.#affinityTimeoutMs > 0) this.#loyalties.set(client, { address: backend.address, lastUsedMs: now });
     return backend;
   }
@@ -64,7 +64,17 @@ export class Balancer {
     const oldest = this.#options.now() - this.#affinityTimeoutMs;
     for (const [client, { lastUsedMs }] of this.#loyalties) if (lastUsedMs <= oldest) this.#loyalties.delete(client);
   }
+
+  #nextBut(failed: ReadonlySet<string>): RelayBackend {
+    const { length } = this.#backends;
+    let at = this.#next;
+    for (let i = 0; i < length && failed.has(this.#backends[at]!.address); i++) at = (at + 1) % length;
+    this.#next = (at + 1) % length;
+    return this.#backends[at]!;
+  }
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const copy = [...items];

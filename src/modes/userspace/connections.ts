@@ -31,6 +31,7 @@ export class ConnectionLog {
   readonly #ended: EndedConnection[] = [];
   readonly #listeners = new Set<(connection: EndedConnection) => void>();
   #lastId = 0;
+  #mostOpen = 0;
 
   constructor(now: () => number = Date.now) {
     this.#now = now;
@@ -43,6 +44,11 @@ export class ConnectionLog {
 
   get openCount(): number {
     return this.#open.size;
+  }
+
+  /** The most that were ever open at once. */
+  get mostOpen(): number {
+    return this.#mostOpen;
   }
 
   /** The last few hundred that ended, newest last. */
@@ -74,6 +80,7 @@ export class ConnectionLog {
       bytesToClient: 0,
     };
     this.#open.set(connection.id, connection);
+    this.#mostOpen = Math.max(this.#mostOpen, this.#open.size);
     return connection;
   }
 

@@ -14,14 +14,16 @@ export async function dialBackend(
   connection: Connection,
   isWanted: () => boolean,
 ): Promise<net.Socket | undefined> {
-  for (const [attempt, timeoutMs] of DIAL_TIMEOUTS_MS.entries()) {
-    const backend = balancer.choose(clientIp, attempt > 0);
+  const failed = new Set<string>();
+  for (const timeoutMs of DIAL_TIMEOUTS_MS) {
+    const backend = balancer.choose(clientIp, failed);
     if (!backend || !isWanted()) return undefined;
     const socket = await dial(backend, timeoutMs);
     if (socket) {
       connection.backend = backend.address;
       return socket;
     }
+    failed.add(backend.address);
     connection.failedDials++;
   }
   return undefined;

@@ -74,7 +74,7 @@ export class UdpRelay implements Relay {
 
   /** Without a backend the datagram is dropped: there is no way to refuse it. */
   #begin(key: string, from: dgram.RemoteInfo): Exchange | undefined {
-    const backend = this.balancer.choose(from.address, false);
+    const backend = this.balancer.choose(from.address);
     if (!backend) return undefined;
     const socket = dgram.createSocket(familyOf(backend.ip) === 'IPv6' ? 'udp6' : 'udp4');
     const connection = this.#log.begin(this.#service, 'UDP', key);
