@@ -3,59 +3,79 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
+import { kernelRules } from '../../src/cli/trace-kernel.ts';
+import { TRACE_MODES, type TraceMode } from '../../src/cli/trace-modes.ts';
 import { golden } from '../../src/lab/network/golden.ts';
 import { Network } from '../../src/lab/network/network.ts';
 import type { PacketResult } from '../../src/lab/network/probe.ts';
-import { parseIptablesSave } from '../../src/observe/trace/iptables-save.ts';
 import { Walker } from '../../src/observe/trace/walk.ts';
 import { sync } from '../../src/pipeline.ts';
 import { TestCluster } from '../support/cluster.ts';
 import { GOLDEN_BASE, GOLDEN_NODES } from '../support/golden.ts';
-import { iptablesNode } from '../support/iptables-node.ts';
+import { iptablesNode, runIn } from '../support/iptables-node.ts';
+import { NftablesRemote } from '../support/nftables-remote.ts';
 import { goldenHost, type ProbeLike, packetOf, predicted } from '../support/walker.ts';
 import { anyCluster, anyForeignRules, type RandomService } from '../support/walker-cluster.ts';
 
-const CLUSTERS = 4;
-const SERVICES = 4;
+const CLUSTERS = 3;
+const SERVICES = 2;
 const SEED = 20261115;
+
+const samples = fc.sample(fc.tuple(anyCluster(SERVICES), anyForeignRules), { seed: SEED, numRuns: CLUSTERS });
 
 describe('what the walker says and what packets do', () => {
   let network: Network;
+  let remote: NftablesRemote;
   before(async () => {
     network = await Network.open(golden);
     await network.exec('n1', ['sysctl', '-qw', 'net.ipv4.conf.all.route_localnet=1']);
+    remote = await NftablesRemote.start(network, 'n1');
   });
-  after(() => network.close());
+  after(async () => {
+    await remote?.stop();
+    await network.close();
+  });
 
-  const samples = fc.sample(fc.tuple(anyCluster(SERVICES), anyForeignRules), { seed: SEED, numRuns: CLUSTERS });
   for (const [i, [services, foreign]] of samples.entries()) {
-    test(`agree in cluster ${i + 1}, with ${foreign.length} rules of others around`, async () => {
-      const cluster = new TestCluster().apply(...GOLDEN_NODES, ...GOLDEN_BASE);
-      for (const { manifests } of services) cluster.apply(...manifests);
-      await reset(network);
-      const node = iptablesNode(network, cluster.tracker, 'IPv4');
-      await sync(node);
-      for (const rule of foreign) await network.exec('n1', ['iptables-nft', ...rule.split(' ')]);
+    const around = `in cluster ${i + 1}, with ${foreign.length} rules of others around`;
+    const manifests = [...GOLDEN_NODES, ...GOLDEN_BASE, ...services.flatMap((service) => service.manifests)];
 
-      const walker = new Walker(parseIptablesSave(await node.drivers.save(), 'IPv4'));
-      const byClient = Map.groupBy(services.flatMap(questions), ({ from }) => from);
-      await Promise.all(
-        [...byClient.values()].map(async (probes) => {
-          for (const probe of probes) {
-            const said = predicted(walker.walk(packetOf(probe), goldenHost('IPv4')));
-            assertAgrees(said, await network.probe(probe), JSON.stringify({ probe, foreign }));
-          }
-        }),
-      );
+    test(`agree in iptables mode, ${around}`, async () => {
+      await reset(network);
+      await sync(iptablesNode(network, new TestCluster().apply(...manifests).tracker, 'IPv4'));
+      await askAll(network, services, foreign, TRACE_MODES.iptables!);
+    });
+
+    test(`agree in nftables mode, ${around}`, async () => {
+      await reset(network);
+      await remote.tell({ restarts: true, apply: manifests });
+      await askAll(network, services, foreign, TRACE_MODES.nftables!);
     });
   }
 });
 
+async function askAll(
+  network: Network,
+  services: readonly RandomService[],
+  foreign: readonly string[],
+  mode: TraceMode,
+): Promise<void> {
+  for (const rule of foreign) await network.exec('n1', ['iptables-nft', ...rule.split(' ')]);
+  const { ruleset } = await kernelRules('IPv4', mode.isOwnTable, runIn(network, 'n1'));
+  const walker = new Walker(ruleset);
+  const byClient = Map.groupBy(services.flatMap(questions), ({ from }) => from);
+  await Promise.all(
+    [...byClient.values()].map(async (probes) => {
+      for (const probe of probes) {
+        const said = predicted(walker.walk(packetOf(probe), goldenHost('IPv4')));
+        assertAgrees(said, await network.probe(probe), JSON.stringify({ probe, foreign }));
+      }
+    }),
+  );
+}
+
 async function reset(network: Network): Promise<void> {
-  for (const table of ['raw', 'mangle', 'nat', 'filter']) {
-    await network.exec('n1', ['iptables-nft', '-t', table, '-F']);
-    await network.exec('n1', ['iptables-nft', '-t', table, '-X']);
-  }
+  await network.exec('n1', ['nft', 'flush', 'ruleset']);
   await network.exec('n1', ['conntrack', '-F']);
 }
 

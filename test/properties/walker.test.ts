@@ -11,7 +11,8 @@ import { verification, verify } from '../../src/observe/verify/verify.ts';
 import { TestCluster } from '../support/cluster.ts';
 import { GOLDEN_BASE, GOLDEN_NODES } from '../support/golden.ts';
 import { defaultFacts } from '../support/iptables-node.ts';
-import { verifyInput } from '../support/verify.ts';
+import { nftablesFacts } from '../support/nftables-node.ts';
+import { nftablesVerifyInput, verifyInput } from '../support/verify.ts';
 import { goldenHost, packetOf } from '../support/walker.ts';
 import { anyCluster, anyForeignRules, type RandomService } from '../support/walker-cluster.ts';
 
@@ -47,6 +48,23 @@ test('planned rules do what the objects mean, for any cluster and any configurat
       assert.deepEqual(report.mismatches, []);
       assert.deepEqual(report.unjudged, []);
     }),
+    { numRuns: 150 },
+  );
+});
+
+test('so do the rows and rules of nftables mode', () => {
+  fc.assert(
+    fc.property(
+      anyCluster(4),
+      anyFacts,
+      (services, { detector, masqueradeAll, nodePortAddresses, localhostNodePorts }) => {
+        const drawn = { detector, masqueradeAll, nodePortAddresses, localhostNodePorts };
+        const facts = { ...nftablesFacts('IPv4'), ...drawn };
+        const report = verify(nftablesVerifyInput(clusterOf(services).tracker, facts, undefined));
+        assert.deepEqual(report.mismatches, []);
+        assert.deepEqual(report.unjudged, []);
+      },
+    ),
     { numRuns: 150 },
   );
 });

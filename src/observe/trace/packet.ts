@@ -42,6 +42,8 @@ export interface Outcome {
   readonly dstPort: number;
   /** True if the source is an address of this host, put in by a rule. */
   readonly isMasqueraded: boolean;
+  /** True if the source is one of this host's, by a rule or because it comes from here. */
+  readonly isSeenAsNode: boolean;
   readonly isRedirected: boolean;
   readonly hops: readonly Hop[];
 }

@@ -1,4 +1,5 @@
 // One packet on one of its possible ways: where it is, what it has become, and how it came here. A way that forks is copied.
+import { isLoopback } from '../../lib/ip.ts';
 import { type Fraction, ONE, rest, times } from './fraction.ts';
 import type { Judgement, Travelling } from './judge.ts';
 import type { Branch } from './map-branches.ts';
@@ -146,6 +147,7 @@ export function outcomeOf(traveller: Traveller, end: End): Outcome {
     dst: packet.dst,
     dstPort: packet.dstPort,
     isMasqueraded,
+    isSeenAsNode: isMasqueraded || (traveller.isFromThisHost && !isLoopback(packet.src)),
     isRedirected: packet.isDestinationChanged,
     get hops() {
       return hopsOf(traveller.trail);

@@ -93,6 +93,7 @@ function seenSource(
 }
 
 function sourceAt(backend: Backend, client: Client, source: SeenSource, host: Surroundings): SeenSource {
+  if (client.isThisHost && !isLoopback(client.ip)) return 'node';
   // A process of this node is its endpoint: the packet has arrived, and answers go back through this node in any case.
   if (host.isOwnAddress(backend.ip) && !client.isThisHost) return 'client';
   return backend.ip === client.ip ? 'node' : source; // a pod that is sent to itself must not see its own address

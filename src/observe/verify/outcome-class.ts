@@ -55,7 +55,7 @@ function sharesOf(outcomes: readonly Outcome[]): Shares {
   return shares;
 }
 
-export function classOf({ end, dst, dstPort, isMasqueraded, isRedirected }: Outcome): string {
+export function classOf({ end, dst, dstPort, isSeenAsNode, isRedirected }: Outcome): string {
   switch (end.kind) {
     case 'dropped':
       return DROPPED;
@@ -64,7 +64,7 @@ export function classOf({ end, dst, dstPort, isMasqueraded, isRedirected }: Outc
     case 'unjudged':
       return `cannot be judged: ${end.reason}`;
     default:
-      return isRedirected ? reaches(hostPort(dst, dstPort), isMasqueraded ? 'node' : 'client') : UNTOUCHED;
+      return isRedirected ? reaches(hostPort(dst, dstPort), isSeenAsNode ? 'node' : 'client') : UNTOUCHED;
   }
 }
 
