@@ -22,6 +22,8 @@ import { encodeQuery, type NetlinkStep, sendSteps } from './netlink/steps.ts';
 // A virtual server nobody can mean (a documentation address), made and removed to hear whether a scheduler exists.
 const SCHEDULER_PROBE: ServerKey = { protocol: 'TCP', ip: '198.51.100.0', port: 20000 };
 
+const MAX_SCHEDULER_LENGTH = 15; // IP_VS_SCHEDNAME_MAXLEN without its NUL
+
 export class Ipvs {
   readonly requests: IpvsRequests;
   readonly #socket: NetlinkSocket;
@@ -71,6 +73,7 @@ export class Ipvs {
 
   /** Whether the kernel has a scheduler. Where it is a module, asking loads it. */
   async hasScheduler(scheduler: string): Promise<boolean> {
+    if (scheduler.length > MAX_SCHEDULER_LENGTH) return false;
     const servers = await this.servers();
     if (servers.some((server) => server.scheduler === scheduler)) return true;
     try {

@@ -63,6 +63,13 @@ export async function runInMachine(
 ): Promise<MachineRun> {
   const folder = mkdtempSync(join(tmpdir(), 'portolan-machine-'));
   const shared = join(folder, 'shared');
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  // Whoever ends this process ends the machine with it; the folder would stay.
+  const leave = (): void => {
+    remove();
+    process.exit(1);
+  };
+  process.once('SIGTERM', leave).once('SIGINT', leave);
   try {
     mkdirSync(shared);
     writeFileSync(join(folder, 'initramfs'), archive(initramfs(kernel, busybox)));
@@ -77,7 +84,8 @@ export async function runInMachine(
       console,
     };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    process.off('SIGTERM', leave).off('SIGINT', leave);
+    remove();
   }
 }
 

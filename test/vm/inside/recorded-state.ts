@@ -63,7 +63,7 @@ export function stateTests(): void {
     await host.run(
       'sh',
       '-c',
-      `printf '${foreign.join('\\n')}\\n' | ipvsadm -R; ipset create OTHERS hash:ip; iptables -N OTHERS`,
+      `printf '%s\\n' ${foreign.map((line) => `'${line}'`).join(' ')} | ipvsadm -R; ipset create OTHERS hash:ip; iptables -N OTHERS`,
     );
     await host.cleanUp();
     const { servers, sets, addresses, rules } = await heldState(host);

@@ -1,0 +1,100 @@
+// IPVS mode at work in one family, and what both families share: the drivers, and the host made ready for them.
+import type { IpvsConfiguration } from '../config/configuration.ts';
+import { IpSets } from '../kernel/ipset.ts';
+import type { Iptables } from '../kernel/iptables.ts';
+import { Ipvs } from '../kernel/ipvs.ts';
+import { Links } from '../kernel/links.ts';
+import { ensureSysctl } from '../kernel/sysctl.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Family } from '../lib/ip.ts';
+import type { NodeIdentity } from '../model/resolve.ts';
+import { DEVICE, type IpvsDrivers } from '../modes/ipvs/apply.ts';
+import type { IpvsChange, IpvsState } from '../modes/ipvs/diff.ts';
+import { DrainList } from '../modes/ipvs/drain.ts';
+import { foundMissing } from '../modes/ipvs/drift.ts';
+import { type IpvsFacts, ipvsFacts } from '../modes/ipvs/facts.ts';
+import { ipvsMode } from '../modes/ipvs/ipvs.ts';
+import type { IpvsPlan } from '../modes/ipvs/plan.ts';
+import { cannotUse, prepareHost } from '../modes/ipvs/startup.ts';
+import type { NodeSettings } from '../node/facts.ts';
+import type { Log } from '../observe/log.ts';
+import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
+import type { Tracker } from '../track/tracker.ts';
+import { commonRuntime, type ModeRuntime } from './runtime.ts';
+
+/** Shared by both families. */
+export type IpvsHost = Pick<IpvsDrivers, 'ipvs' | 'sets' | 'links'>;
+
+/** Opens the drivers, checks that IPVS mode can work here and sets the kernel's settings. Throws with the reason if it cannot. */
+export async function openIpvsHost(configuration: IpvsConfiguration, kernelVersion: string): Promise<IpvsHost> {
+  const ipvs = await Ipvs.open();
+  if (!ipvs) throw cannotUse('the kernel has no IPVS (module ip_vs)');
+  const host = { ipvs, sets: new IpSets(), links: new Links() };
+  await prepareHost({ ...host, ensureSysctl }, configuration, kernelVersion);
+  return host;
+}
+
+export interface IpvsRuntimeOptions {
+  readonly family: Family;
+  readonly host: IpvsHost;
+  readonly iptables: Iptables;
+  readonly tracker: Tracker;
+  readonly identity: NodeIdentity;
+  readonly settings: NodeSettings;
+  readonly syncPeriodMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const DRAIN_CHECK_MS = 10_000;
+
+export function ipvsRuntime(options: IpvsRuntimeOptions): ModeRuntime {
+  const { family, host, iptables, identity, settings, clock, log } = options;
+  const drivers: IpvsDrivers = { family, ...host, iptables, drain: new DrainList(host.ipvs) };
+  const probe = async (): Promise<IpvsFacts> =>
+    ipvsFacts(settings, family, {
+      nodeName: identity.nodeName,
+      hasRandomFully: (await iptables.version()).hasRandomFully,
+      addresses: await host.links.addresses(family),
+      device: (await host.links.device(DEVICE))?.index,
+    });
+  const state: FamilyState<IpvsFacts, IpvsPlan, IpvsState, IpvsChange, IpvsDrivers> = {
+    family,
+    tracker: options.tracker,
+    identity,
+    mode: ipvsMode,
+    drivers,
+    probe,
+    held: undefined,
+    owed: NOTHING_OWED,
+  };
+
+  return {
+    ...commonRuntime(state, () => {}),
+    checksHourly: true,
+    watch: async (listener, signal) => {
+      const lookForDrift = async (): Promise<void> => {
+        const { plan } = state;
+        if (!plan || state.held !== plan) return; // a sync is under way, or failed; it will see for itself
+        const missing = await foundMissing(drivers, plan);
+        if (missing && state.held === plan) listener.changed(missing);
+      };
+      let untilLookMs = options.syncPeriodMs;
+      while (!signal.aborted) {
+        await clock.wait(Math.min(DRAIN_CHECK_MS, options.syncPeriodMs), signal);
+        if (signal.aborted) return;
+        untilLookMs -= DRAIN_CHECK_MS;
+        try {
+          await drivers.drain.check();
+          if (untilLookMs > 0) continue;
+          untilLookMs = options.syncPeriodMs;
+          await lookForDrift();
+        } catch (error) {
+          log.error(error, 'Could not look after IPVS', { ipFamily: family });
+        }
+      }
+    },
+    measure: () => {},
+    countFailure: (metrics) => metrics.iptablesRestoreFailures.of({ ip_family: family }).increment(),
+  };
+}

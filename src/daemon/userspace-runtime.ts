@@ -1,0 +1,84 @@
+// Userspace mode at work in one family: its relays run in this process.
+import type { Iptables } from '../kernel/iptables.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Family } from '../lib/ip.ts';
+import type { NodeIdentity } from '../model/resolve.ts';
+import type { UserspaceDrivers } from '../modes/userspace/apply.ts';
+import { Claims } from '../modes/userspace/claims.ts';
+import type { ConnectionLog } from '../modes/userspace/connections.ts';
+import type { UserspaceChange, UserspaceState } from '../modes/userspace/diff.ts';
+import { type UserspaceFacts, userspaceFacts } from '../modes/userspace/facts.ts';
+import type { UserspacePlan } from '../modes/userspace/plan.ts';
+import { parsePortRange } from '../modes/userspace/ports.ts';
+import { DEFAULT_UDP_IDLE_TIMEOUT_MS, Relays } from '../modes/userspace/relays.ts';
+import { CHAINS } from '../modes/userspace/rules.ts';
+import { userspaceMode } from '../modes/userspace/userspace.ts';
+import type { NodeSettings } from '../node/facts.ts';
+import type { Log } from '../observe/log.ts';
+import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
+import type { Tracker } from '../track/tracker.ts';
+import { commonRuntime, type ModeRuntime } from './runtime.ts';
+
+export interface UserspaceRuntimeOptions {
+  readonly family: Family;
+  readonly iptables: Iptables;
+  readonly tracker: Tracker;
+  readonly identity: NodeIdentity;
+  readonly settings: NodeSettings;
+  readonly syncPeriodMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How long a UDP client may be quiet before it is forgotten. */
+  readonly udpIdleTimeoutMs?: number;
+}
+
+/** What other modes leave to the kernel can be watched here. */
+export interface UserspaceRuntime extends ModeRuntime {
+  readonly connections: ConnectionLog;
+  /** Takes no new connections; those that are open go on until this process ends. */
+  stop(): void;
+}
+
+export function userspaceRuntime(options: UserspaceRuntimeOptions): UserspaceRuntime {
+  const { family, iptables, settings, clock, log } = options;
+  const portRange = parsePortRange(settings.configuration.portRange);
+  const relays = new Relays({
+    udpIdleTimeoutMs: options.udpIdleTimeoutMs ?? DEFAULT_UDP_IDLE_TIMEOUT_MS,
+    ...(portRange && { portRange }),
+  });
+  const claims = new Claims({ family, onProblem: (text) => log.warning(text, { ipFamily: family }) });
+  const state: FamilyState<UserspaceFacts, UserspacePlan, UserspaceState, UserspaceChange, UserspaceDrivers> = {
+    family,
+    tracker: options.tracker,
+    identity: options.identity,
+    mode: userspaceMode,
+    drivers: { iptables, relays, claims },
+    probe: async () => userspaceFacts(settings, family),
+    held: undefined,
+    owed: NOTHING_OWED,
+  };
+  relays.connections.onEnded(({ id: _, ...connection }) => log.info('Relayed a connection', { ...connection }, 4));
+
+  return {
+    ...commonRuntime(state, () => {}),
+    connections: relays.connections,
+    checksHourly: true,
+    watch: async (listener, signal) => {
+      while (!signal.aborted) {
+        await clock.wait(options.syncPeriodMs, signal);
+        if (signal.aborted) return;
+        relays.expire();
+        const isWritten = state.plan !== undefined && state.held === state.plan;
+        if (isWritten && (await iptables.hasChain('nat', CHAINS.portalsContainer)) === 'no') {
+          listener.changed(`chain ${CHAINS.portalsContainer} is gone`);
+        }
+      }
+    },
+    measure: () => {},
+    countFailure: () => {}, // this mode never had metrics of its own
+    stop: () => {
+      relays.stopAll();
+      claims.releaseAll();
+    },
+  };
+}
