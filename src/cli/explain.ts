@@ -1,17 +1,12 @@
 // `portolan explain service NAME`: all there is to say about one Service on one node.
-import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { runProcess } from '../kernel/process.ts';
-import type { Family } from '../lib/ip.ts';
-import type { ServicePort } from '../model/model.ts';
-import { endpointChain, serviceChains } from '../modes/iptables/names.ts';
 import { inkFor } from '../observe/trace/draw.ts';
-import { explainService, type Observations } from '../observe/trace/explain.ts';
-import type { Ruleset } from '../observe/trace/ruleset.ts';
+import { explainService } from '../observe/trace/explain.ts';
 import { Walker } from '../observe/trace/walk.ts';
+import { observationsOf } from './explain-observations.ts';
 import { explanationText } from './explain-text.ts';
 import { namedService } from './trace-service.ts';
-import { type FamilySituation, SITUATION_HELP, SITUATION_OPTIONS, situationOf } from './trace-situation.ts';
+import { SITUATION_HELP, SITUATION_OPTIONS, situationOf } from './trace-situation.ts';
 import { UsageError } from './usage-error.ts';
 import { verifyInputOf } from './verify-input.ts';
 
@@ -50,62 +45,13 @@ export async function run(args: readonly string[]): Promise<number> {
         host: here.host,
         clients: [...(pod ? [pod] : []), thisNode, outside],
         context: { node: situation.nodeName, rules: here.source, origins: here.origins, book: here.book },
-        observations: await observationsOf(here, family),
+        observations: await observationsOf(here, situation.configuration.mode, family),
       }),
     );
   }
   if (options.output === 'json') process.stdout.write(`${JSON.stringify(explanations, undefined, 2)}\n`);
   else for (const one of explanations) process.stdout.write(explanationText(one, inkFor(process.stdout)));
   return 0;
-}
-
-async function observationsOf(here: FamilySituation, family: Family): Promise<Observations> {
-  const counts = here.isLive ? await countedRules(family) : new Map<string, number>();
-  return {
-    connections: (port, address) => counts.get(endpointChain(port, address)),
-    remembered: (port, address) => (here.isLive ? rememberedIn(endpointChain(port, address)) : []),
-    rules: (port) => rulesOf(port, here.held ?? here.planned),
-  };
-}
-
-/** How often each endpoint's chain has translated: nat rules see the first packet of a connection alone. */
-async function countedRules(family: Family): Promise<ReadonlyMap<string, number>> {
-  const program = family === 'IPv4' ? 'iptables-save' : 'ip6tables-save';
-  const { stdout } = await runProcess(program, ['-c', '-t', 'nat']);
-  const counts = stdout.matchAll(/^\[(\d+):\d+\] -A (\S+) .*-j DNAT/gm);
-  return new Map([...counts].map(([, packets, chain]) => [chain!, Number(packets)]));
-}
-
-/** The kernel's list of recent clients of one endpoint. It also keeps some whose time is over, until the list is asked again. */
-function rememberedIn(list: string): readonly string[] {
-  try {
-    return [...readFileSync(`/proc/net/xt_recent/${list}`, 'utf8').matchAll(/^src=(\S+)/gm)].map(
-      ([, client]) => client!,
-    );
-  } catch {
-    return []; // there is no list as long as no rule asks for one
-  }
-}
-
-/** Its own chains, and the rules in shared chains that lead there or refuse for it. */
-function rulesOf(port: ServicePort, ruleset: Ruleset): readonly string[] {
-  const own = new Set<string>([
-    ...Object.values(serviceChains(port)),
-    ...port.backends.reachable.map(({ address }) => endpointChain(port, address)),
-  ]);
-  const comment = `${port.displayName} `;
-  return ruleset.tables.flatMap(({ chains }) =>
-    [...chains.values()].flatMap(({ name, rules }) =>
-      rules
-        .filter(
-          ({ text, statements }) =>
-            own.has(name) ||
-            statements.some((statement) => 'chain' in statement && own.has(statement.chain)) ||
-            text.includes(`"${comment}`),
-        )
-        .map(({ text }) => text),
-    ),
-  );
 }
 
 function parseOptions(args: readonly string[]) {

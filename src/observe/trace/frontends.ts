@@ -31,8 +31,9 @@ export class AddressBook {
     return this.#frontends.get(key(ip ?? '', protocol, port));
   }
 
-  backend(address: string): Backend | undefined {
-    return this.#backends.get(address);
+  /** Services may share endpoints, each with an EndpointSlice of its own: `of` is the one that was asked. */
+  backend(address: string, of?: ServicePort): Backend | undefined {
+    return of?.backends.reachable.find((backend) => backend.address === address) ?? this.#backends.get(address);
   }
 
   hasBackendIp(ip: string): boolean {

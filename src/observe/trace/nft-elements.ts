@@ -15,6 +15,7 @@ export function elementSet(name: string, words: readonly string[]): ElementSet {
 /** `a . b : value, c . d : value`, each perhaps with a comment, a counter or a timeout. */
 export function anonymousSet(words: readonly string[]): ElementSet {
   const elements = new Map<string, string>();
+  const packets = new Map<string, number>();
   const ranges: { text: string; value: string }[] = [];
   for (const element of splitAt(words, ',')) {
     const colon = element.indexOf(':');
@@ -25,8 +26,10 @@ export function anonymousSet(words: readonly string[]): ElementSet {
     if (key === '') continue;
     if (isRange(key)) ranges.push({ text: key, value });
     else elements.set(key, value);
+    const counterAt = before.indexOf('packets');
+    if (counterAt >= 0) packets.set(key, Number(before[counterAt + 1]));
   }
-  return { name: '', elements, ranges, isDynamic: false };
+  return { name: '', elements, packets, ranges, isDynamic: false };
 }
 
 const EXTRAS = new Set(['comment', 'counter', 'timeout', 'expires']);

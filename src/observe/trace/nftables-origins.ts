@@ -1,5 +1,6 @@
 // In: a NodeModel.  Out: for every hop through nftables mode's table the objects and fields it comes from. Its rules are the same
 // for all services, so the answer lies in where the packet was sent and what it became.
+import { hostPort } from '../../lib/ip.ts';
 import type { Backend, NodeModel, ServicePort } from '../../model/model.ts';
 import { TABLE_NAME } from '../../modes/nftables/names.ts';
 import { AddressBook, type FrontendOf } from './frontends.ts';
@@ -27,11 +28,8 @@ export class NftablesOrigins implements Origins {
       packet &&
       (this.#book.frontend(packet.originalDst, packet.protocol, packet.originalDstPort) ??
         this.#book.frontend(undefined, packet.protocol, packet.originalDstPort));
-    if (did.kind === 'dnat' && found)
-      return endpointOrigin(
-        found.port,
-        this.#book.backend(`${did.ip?.includes(':') ? `[${did.ip}]` : did.ip}:${did.port}`),
-      );
+    if (did.kind === 'dnat' && found && did.ip !== undefined)
+      return endpointOrigin(found.port, this.#book.backend(hostPort(did.ip, did.port ?? 0), found.port));
     if (chain.base) return [];
     if (chain.name === 'services' && did.kind === 'mark') return [MASQUERADE_CLUSTER_IP];
     const fixed = FIXED[chain.name];

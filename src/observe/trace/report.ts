@@ -1,6 +1,6 @@
 // In: what the walker found.  Out: the answer as documented JSON, and as one sentence. Everything a reader sees comes from here.
 import { hostPort } from '../../lib/ip.ts';
-import type { Backend } from '../../model/model.ts';
+import type { Backend, ServicePort } from '../../model/model.ts';
 import { fractionText, toNumber } from './fraction.ts';
 import type { AddressBook, FrontendOf } from './frontends.ts';
 import type { Origin, Origins } from './origin.ts';
@@ -79,7 +79,7 @@ export function traceReport(packet: Packet, outcomes: readonly Outcome[], contex
       isFromNode: packet.isFromThisHost,
       ...(found && { service: found.port.displayName, frontend: found.frontend.kind }),
     },
-    outcomes: outcomes.map((outcome) => outcomeReport(outcome, context)),
+    outcomes: outcomes.map((outcome) => outcomeReport(outcome, found?.port, context)),
     sentence: sentenceOf(packet, outcomes, context),
   };
 }
@@ -91,10 +91,10 @@ export function frontendOf(packet: Packet, book: AddressBook): FrontendOf | unde
   );
 }
 
-function outcomeReport(outcome: Outcome, context: TraceContext): OutcomeReport {
+function outcomeReport(outcome: Outcome, asked: ServicePort | undefined, context: TraceContext): OutcomeReport {
   const { end } = outcome;
   const destination = hostPort(outcome.dst, outcome.dstPort);
-  const backend = context.book.backend(destination);
+  const backend = context.book.backend(destination, asked);
   return {
     share: fractionText(outcome.share),
     probability: toNumber(outcome.share),

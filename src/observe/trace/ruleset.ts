@@ -118,6 +118,8 @@ export type KeyField =
 export interface ElementSet {
   readonly name: string;
   readonly elements: ReadonlyMap<string, string>;
+  /** How many packets each element was found by, where that is counted. */
+  readonly packets: ReadonlyMap<string, number>;
   /** Elements that stand for many addresses: networks, or ranges with `-`. */
   readonly ranges: readonly { readonly text: string; readonly value: string }[];
   /** Rules add elements as packets pass, so who is in it depends on what came before. */
