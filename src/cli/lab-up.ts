@@ -1,7 +1,7 @@
 // `portolan lab up`: starts the lab, shows it, and stays until Ctrl-C.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { networksOf, PRESETS } from '../lab/addresses.ts';
+import { clusterPlan, networksOf, PRESETS } from '../lab/addresses.ts';
 import { kubeconfigText } from '../lab/apiserver/kubeconfig.ts';
 import { type ControlServer, serveControl } from '../lab/control.ts';
 import { Lab, type LabOptions } from '../lab/lab.ts';
@@ -101,7 +101,8 @@ function labOptions(args: readonly string[]): LabOptions | undefined {
   try {
     const given = { pods: list(values['pod-cidr']), services: list(values['service-cidr']) };
     const networks = networksOf(values.preset, families, given);
-    return { networks, nodeCount: whole('nodes', values.nodes), mode: values.mode, port: whole('port', values.port) };
+    const cluster = clusterPlan(networks, whole('nodes', values.nodes));
+    return { networks, cluster, mode: values.mode, port: whole('port', values.port) };
   } catch (error) {
     if (error instanceof RangeError) throw new UsageError(error.message);
     throw error;

@@ -1,7 +1,7 @@
 // A running lab: the network, the API server, the agents and the pods, and the order in which they begin and end.
-// In: how many nodes, which addresses, which mode. Out: a cluster in a minute's patience, and `close`, which leaves nothing.
+// In: nodes and their addresses, and which mode. Out: a cluster in a minute's patience, and `close`, which leaves nothing.
 import { setTimeout as delay } from 'node:timers/promises';
-import { CLIENT, clusterPlan, type Networks } from './addresses.ts';
+import { CLIENT, type Networks } from './addresses.ts';
 import { kubeconfigText } from './apiserver/kubeconfig.ts';
 import { type ApiServer, startApiServer } from './apiserver/server.ts';
 import type { Deployment, Pod } from './apiserver/types.ts';
@@ -19,7 +19,7 @@ import { LabPods } from './pods/runtime.ts';
 
 export interface LabOptions {
   readonly networks: Networks;
-  readonly nodeCount: number;
+  readonly cluster: Cluster;
   readonly mode: string;
   /** The API server's on this machine's loopback; 0 takes any. */
   readonly port: number;
@@ -35,9 +35,10 @@ export class Lab {
   readonly pods: LabPods;
   readonly agents: ReadonlyMap<string, NodeAgent>;
   readonly chaos: Chaos;
+  #isClosing = false;
 
   static async open(options: LabOptions): Promise<Lab> {
-    const cluster = clusterPlan(options.networks, options.nodeCount);
+    const { cluster } = options;
     const network = await Network.open(clusterOf(cluster));
     let server: ApiServer | undefined;
     try {
@@ -69,10 +70,10 @@ export class Lab {
     this.chaos = new Chaos(this);
   }
 
-  /** Resolves when every first application runs and every agent has written its rules. */
+  /** Resolves when every first application runs and every agent has written its rules, or when the lab is closed. */
   async ready(timeoutMs = READY_TIMEOUT_MS): Promise<void> {
     const deadline = Date.now() + timeoutMs;
-    while (!(await this.#isReady())) {
+    while (!this.#isClosing && !(await this.#isReady())) {
       if (Date.now() > deadline) throw new Error(this.#complaint());
       await delay(50);
     }
@@ -103,6 +104,7 @@ export class Lab {
 
   /** Resolves when nothing of the lab is left. */
   async close(): Promise<void> {
+    this.#isClosing = true;
     await Promise.all([...this.agents.values()].map((agent) => agent.stop()));
     await this.server.close();
     await this.network.close();

@@ -19,7 +19,7 @@ export interface AgentSettings {
 
 /** What a node's agent reads: short waits, so that a person sees what a change does; no kernel-wide settings. */
 export function agentConfiguration({ mode, podCIDRs }: AgentSettings): string {
-  const rules = { minSyncPeriod: '100ms', syncPeriod: '10s' };
+  const rules = { minSyncPeriod: '100ms', syncPeriod: '5s' };
   const configuration = {
     apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
     kind: 'KubeProxyConfiguration',
@@ -75,14 +75,12 @@ export class NodeAgent {
 
   /** Whether its rules are as the API server says, by its own word. */
   async isHealthy(): Promise<boolean> {
-    const page = await this.#network.probe({ from: this.node, http: '127.0.0.1:10256/healthz' });
-    return 'status' in page && page.status === 200;
+    return (await this.#page('127.0.0.1:10256/healthz')) !== undefined;
   }
 
   /** As it tells whoever asks the node. */
-  async runningMode(): Promise<string | undefined> {
-    const page = await this.#network.probe({ from: this.node, http: '127.0.0.1:10249/proxyMode' });
-    return 'status' in page && page.status === 200 ? String(page.body) : undefined;
+  runningMode(): Promise<string | undefined> {
+    return this.#page('127.0.0.1:10249/proxyMode');
   }
 
   /** Ends the program, removes its rules, and starts it again in another mode. */
@@ -93,6 +91,12 @@ export class NodeAgent {
     const write = `cat > ${hostFolder(this.node)}/${CONFIGURATION}`;
     await this.#network.exec(this.node, ['sh', '-c', write], { stdin: configuration });
     await this.start();
+  }
+
+  /** A page of the agent's own servers; undefined if it is not had, or the network is closing. */
+  async #page(http: string): Promise<string | undefined> {
+    const page = await this.#network.probe({ from: this.node, http }).catch(() => undefined);
+    return page && 'status' in page && page.status === 200 ? String(page.body) : undefined;
   }
 
   #argv(args: readonly string[]): string[] {

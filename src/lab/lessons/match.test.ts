@@ -36,6 +36,8 @@ test('addresses that every machine has stay as they are', () => {
 
 test('an ellipsis stands for any text in its line, and alone for any lines', () => {
   assert.ok(matchOutput(['a … d', '…', 'z'], 'a b c d\nx\ny\nz\n', none));
+  assert.ok(matchOutput(['… a … b …'], 'a b\n', none));
+  assert.ok(matchOutput(['… a … b …'], 'x a y z b c\n', none));
   assert.ok(matchOutput(['sport=…'], 'sport=4711\n', none));
   assert.equal(matchOutput(['a', 'z'], 'a\nx\nz\n', none), undefined);
 });

@@ -55,8 +55,12 @@ function matchLines(shown: readonly string[], actual: readonly string[], names: 
 function matchLine(shown: string, actual: string, names: Names): Names | undefined {
   const fresh: string[] = [];
   const words = shown.trim().split(/\s+/);
-  const patterns = words.map((word) => wordPattern(word, words.length === 1, names, fresh));
-  const found = new RegExp(`^\\s*${patterns.join('\\s+')}\\s*$`).exec(actual);
+  const patterns = words.map((word, i) => {
+    const before = i === 0 ? '' : i === 1 && words[0] === '…' ? '\\s*' : '\\s+';
+    // Alone, it may also stand for no word at all.
+    return word === '…' ? `(?:${before}.*?)?` : before + wordPattern(word, words.length === 1, names, fresh);
+  });
+  const found = new RegExp(`^\\s*${patterns.join('')}\\s*$`).exec(actual);
   if (!found) return undefined;
   const known = new Map(names);
   for (const [i, name] of fresh.entries()) {
