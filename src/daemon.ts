@@ -108,7 +108,7 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
   const nodeName = nodeNameOf(configuration.hostnameOverride);
   const tracker = new Tracker();
   const variant = await pickVariant(configuration, log);
-  const runtimes = new Runtimes({ configuration, tracker, clock, log, variant });
+  const runtimes = new Runtimes({ configuration, tracker, clock, log, variant, onFatal: end.reject });
   const loops = new Map<Family, FamilyLoop>();
   const observers: Observers = new Observers({
     ready,
@@ -178,7 +178,7 @@ async function familyLoop(
   });
   return new FamilyLoop({
     family,
-    runtime: runtimes.create(family, settings, identity),
+    runtime: await runtimes.create(family, settings, identity),
     clock,
     log,
     metrics: observers.metrics,

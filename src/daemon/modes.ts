@@ -7,7 +7,7 @@ import { Conntrack } from '../kernel/conntrack.ts';
 import { kernelVersion } from '../kernel/host.ts';
 import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
 import { Nfacct } from '../kernel/nfacct.ts';
-import { Nftables } from '../kernel/nftables.ts';
+import { assertNever } from '../lib/assert.ts';
 import type { Clock } from '../lib/clock.ts';
 import { inMilliseconds } from '../lib/duration.ts';
 import type { Family } from '../lib/ip.ts';
@@ -16,9 +16,7 @@ import { type NodePortNetworks, nodePortIps } from '../node/addresses.ts';
 import type { NodeSettings } from '../node/facts.ts';
 import type { Log } from '../observe/log.ts';
 import type { Tracker } from '../track/tracker.ts';
-import { FatalError } from './fatal.ts';
-import { iptablesRuntime } from './iptables-runtime.ts';
-import { nftablesRuntime } from './nftables-runtime.ts';
+import type { IpvsHost } from './ipvs-runtime.ts';
 import type { ModeRuntime } from './runtime.ts';
 
 export interface RuntimeContext {
@@ -27,16 +25,18 @@ export interface RuntimeContext {
   readonly clock: Clock;
   readonly log: Log;
   readonly variant: IptablesVariant;
+  /** The mode cannot go on; a restart of the agent is the way out. */
+  readonly onFatal: (error: Error) => void;
 }
 
 export class Runtimes {
   readonly iptables: Readonly<Record<Family, Iptables>>;
-  readonly nftables = new Nftables();
   readonly #context: RuntimeContext;
   readonly #addresses = new Addresses();
   readonly #conntrack = new Conntrack();
   readonly #nfacct = new Nfacct();
   readonly #hasNfacct: Promise<boolean>;
+  #ipvsHost: Promise<IpvsHost> | undefined;
 
   constructor(context: RuntimeContext) {
     this.#context = context;
@@ -44,23 +44,40 @@ export class Runtimes {
     this.#hasNfacct = this.#nfacct.isSupported();
   }
 
-  create(family: Family, settings: NodeSettings, identity: NodeIdentity): ModeRuntime {
+  /** Only the mode that runs is loaded: the others would cost memory for nothing. */
+  async create(family: Family, settings: NodeSettings, identity: NodeIdentity): Promise<ModeRuntime> {
     const { configuration, tracker, clock, log } = this.#context;
-    const common = { family, tracker, identity, settings, hostIps: () => this.#addresses.list(family) };
-    switch (configuration.mode) {
-      case 'iptables':
-        return iptablesRuntime({
-          ...common,
-          iptables: this.iptables[family],
-          syncPeriodMs: inMilliseconds(configuration.syncPeriod),
-          clock,
-          log,
-          ensureCounter: (name) => this.#ensureCounter(name),
-        });
-      case 'nftables':
-        return nftablesRuntime({ ...common, nftables: this.nftables, kernelVersion: kernelVersion() });
+    const { mode } = configuration;
+    const common = { family, tracker, identity, settings };
+    const withIptables = {
+      ...common,
+      iptables: this.iptables[family],
+      syncPeriodMs: inMilliseconds(configuration.syncPeriod),
+      clock,
+      log,
+    };
+    const hostIps = (): Promise<readonly string[]> => this.#addresses.list(family);
+    switch (mode) {
+      case 'iptables': {
+        const { iptablesRuntime } = await import('./iptables-runtime.ts');
+        return iptablesRuntime({ ...withIptables, hostIps, ensureCounter: (name) => this.#ensureCounter(name) });
+      }
+      case 'nftables': {
+        const { nftablesRuntime } = await import('./nftables-runtime.ts');
+        const { Nftables } = await import('../kernel/nftables.ts');
+        return nftablesRuntime({ ...common, hostIps, nftables: new Nftables(), kernelVersion: kernelVersion() });
+      }
+      case 'ipvs': {
+        const { ipvsRuntime, openIpvsHost } = await import('./ipvs-runtime.ts');
+        this.#ipvsHost ??= openIpvsHost(configuration.ipvs, kernelVersion());
+        return ipvsRuntime({ ...withIptables, host: await this.#ipvsHost });
+      }
+      case 'userspace': {
+        const { userspaceRuntime } = await import('./userspace-runtime.ts');
+        return userspaceRuntime({ ...withIptables, onLost: this.#context.onFatal });
+      }
       default:
-        throw new FatalError(`mode ${configuration.mode} cannot be run yet`);
+        return assertNever(mode);
     }
   }
 
