@@ -9,6 +9,7 @@ import { Claims } from '../../src/modes/userspace/claims.ts';
 import type { UserspaceChange, UserspaceState } from '../../src/modes/userspace/diff.ts';
 import type { UserspaceFacts } from '../../src/modes/userspace/facts.ts';
 import type { UserspacePlan } from '../../src/modes/userspace/plan.ts';
+import { RelayThreads } from '../../src/modes/userspace/relay-threads.ts';
 import { Relays } from '../../src/modes/userspace/relays.ts';
 import { userspaceMode } from '../../src/modes/userspace/userspace.ts';
 import { type FamilyState, NOTHING_OWED, sync } from '../../src/pipeline.ts';
@@ -30,12 +31,13 @@ export interface AgentAnswer {
   readonly problems?: readonly string[];
 }
 
-if (import.meta.main) serve(Number(process.argv[2]), Number(process.argv[3] ?? 250));
+if (import.meta.main) serve(Number(process.argv[2]), Number(process.argv[3] ?? 250), Number(process.argv[4] ?? 0));
 
-function serve(port: number, udpIdleTimeoutMs: number): void {
+/** `threads`: 0 relays in the process's own. */
+function serve(port: number, udpIdleTimeoutMs: number, threads: number): void {
   const problems: string[] = [];
   const cluster = new TestCluster();
-  const families = FAMILIES.map((family) => familyState(family, cluster, udpIdleTimeoutMs, problems));
+  const families = FAMILIES.map((family) => familyState(family, cluster, udpIdleTimeoutMs, threads, problems));
   const control = net.connect(port, '127.0.0.1');
   control.on('close', () => process.exit());
   const perform = async (command: AgentCommand): Promise<AgentAnswer> => {
@@ -45,12 +47,11 @@ function serve(port: number, udpIdleTimeoutMs: number): void {
         for (const family of families) await sync(family);
         return {};
       case 'inspect': {
-        const logs = families.map(({ drivers }) => drivers.relays);
-        const sum = (of: (relays: Relays) => number): number => logs.reduce((total, relays) => total + of(relays), 0);
+        const connections = await Promise.all(families.map(({ drivers }) => drivers.relays.connections()));
         return {
-          open: sum(({ connections }) => connections.openCount),
-          mostOpen: sum(({ connections }) => connections.mostOpen),
-          relays: sum(({ size }) => size),
+          open: connections.reduce((sum, { open }) => sum + open.length, 0),
+          mostOpen: connections.reduce((sum, { mostOpen }) => sum + mostOpen, 0),
+          relays: families.reduce((sum, { drivers }) => sum + drivers.relays.size, 0),
           memory: process.memoryUsage().rss,
           problems,
         };
@@ -71,6 +72,7 @@ function familyState(
   family: Family,
   { tracker }: TestCluster,
   udpIdleTimeoutMs: number,
+  threads: number,
   problems: string[],
 ): FamilyState<UserspaceFacts, UserspacePlan, UserspaceState, UserspaceChange, UserspaceDrivers> {
   const facts: UserspaceFacts = {
@@ -86,11 +88,15 @@ function familyState(
     mode: userspaceMode,
     drivers: {
       iptables: new Iptables(family, 'nft'),
-      relays: new Relays({ udpIdleTimeoutMs }),
+      relays: threads === 0 ? new Relays({ udpIdleTimeoutMs }) : new RelayThreads({ udpIdleTimeoutMs }, threads, fail),
       claims: new Claims({ family, onProblem: (text) => problems.push(text) }),
     },
     probe: async () => facts,
     held: undefined,
     owed: NOTHING_OWED,
   };
+}
+
+function fail(error: Error): void {
+  throw error;
 }

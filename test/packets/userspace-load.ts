@@ -1,7 +1,7 @@
 // Clients and servers that strain a relay, to be run in hosts of a test network. Each prints one line of JSON.
 //   source PORT BYTES      sends so many bytes to whoever connects, and never reads
 //   fetch IP PORT          reads to the end: how much, and its hash
-//   hold IP PORT COUNT     opens so many connections, all at once open, then asks over each
+//   hold IP PORT COUNT     opens so many connections, says so, and asks over each when it is told to by SIGUSR2
 //   idle IP PORT COUNT     opens so many connections and reads nothing
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -49,6 +49,9 @@ async function hold(ip: string, port: number, count: number): Promise<void> {
     await Promise.all(wave.map((socket) => once(socket, 'connect')));
     sockets.push(...wave);
   }
+  const told = once(process, 'SIGUSR2');
+  console.log(`{"connected":${sockets.length}}`);
+  await told;
   const answers = await Promise.all(
     sockets.map(async (socket) => {
       socket.write('who?\n');

@@ -16,7 +16,10 @@ export class UserspaceNode {
   readonly #lines: AsyncIterator<string>;
   readonly #reader: Interface;
 
-  static async start(network: Network, options: { readonly udpIdleTimeoutMs?: number } = {}): Promise<UserspaceNode> {
+  static async start(
+    network: Network,
+    options: { readonly udpIdleTimeoutMs?: number; readonly threads?: number } = {},
+  ): Promise<UserspaceNode> {
     const server = net.createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const port = await network.forward('n1', 0, (server.address() as net.AddressInfo).port);
@@ -26,6 +29,7 @@ export class UserspaceNode {
       PROGRAM,
       String(port),
       String(options.udpIdleTimeoutMs ?? 250),
+      String(options.threads ?? 0),
     ];
     const child = await network.spawnIn('n1', argv);
     child.stderr.pipe(process.stderr);

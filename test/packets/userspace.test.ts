@@ -23,7 +23,7 @@ describe('userspace mode', () => {
   const running: HostProcess[] = [];
   before(async () => {
     network = await Network.open(goldenTopology);
-    node = await UserspaceNode.start(network);
+    node = await UserspaceNode.start(network, { threads: 1 });
     await node.sync(GOLDEN_NODES);
   });
   after(async () => {
@@ -44,13 +44,16 @@ describe('userspace mode', () => {
     return JSON.parse(stdout);
   };
 
-  test('5,000 connections are open at once, and every one is answered', async () => {
+  test('5,000 connections are open at once, and every one is answered', { timeout: 60_000 }, async () => {
     await node.sync(service('many', '10.96.50.1', 8080, ['10.244.1.11', '10.244.2.11']));
-    const { shares } = (await run('x', 'hold', '10.96.50.1', '80', '5000')) as { shares: { a1: number; b1: number } };
+    const client = await start('x', 'hold', '10.96.50.1', '80', '5000');
+    while ((await node.inspect()).open !== 5000) await delay(50);
+    const answered = once(client.stdout, 'data');
+    await client.kill('SIGUSR2');
+    const { shares } = JSON.parse(String((await answered)[0])) as { shares: { a1: number; b1: number } };
     assert.equal(shares.a1 + shares.b1, 5000);
     // On a busy machine a dial may take too long, and that client goes to the other one.
     assert.ok(Math.abs(shares.a1 - shares.b1) < 500, JSON.stringify(shares));
-    assert.equal((await node.inspect()).mostOpen, 5000);
   });
 
   test('a gigabyte arrives as it was sent', async () => {

@@ -3,12 +3,12 @@ import type { Iptables } from '../../kernel/iptables.ts';
 import { fullLines, heldChains, partialLines, removalLines } from './chains.ts';
 import type { Claims } from './claims.ts';
 import type { UserspaceChange, UserspaceState } from './diff.ts';
-import type { Relays } from './relays.ts';
+import type { RelayHost } from './relay-host.ts';
 import { type Rule, ruleText } from './rules.ts';
 
 export interface UserspaceDrivers {
   readonly iptables: Iptables;
-  readonly relays: Relays;
+  readonly relays: RelayHost;
   readonly claims: Claims;
 }
 

@@ -6,6 +6,7 @@ import net from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RelayBackend } from './plan.ts';
+import { RelayThreads } from './relay-threads.ts';
 import { Relays } from './relays.ts';
 
 const cleanups: (() => void)[] = [];
@@ -104,15 +105,15 @@ test('a reset on one side is a reset on the other', async () => {
   client.write('hello');
   const [error] = (await once(client, 'error')) as [NodeJS.ErrnoException];
   assert.equal(error.code, 'ECONNRESET');
-  await until(() => relays.connections.openCount === 0);
-  assert.equal(relays.connections.ended[0]?.outcome, 'reset-by-backend');
+  await until(() => relays.log.openCount === 0);
+  assert.equal(relays.log.ended[0]?.outcome, 'reset-by-backend');
 });
 
 test('who refuses is passed over, and the connection tells how often', async () => {
   const { port, relays } = await relay([await nobody(), await nobody(), await named('c')]);
   assert.equal(await ask(port), 'c');
-  await until(() => relays.connections.ended.length === 1);
-  assert.equal(relays.connections.ended[0]?.failedDials, 2);
+  await until(() => relays.log.ended.length === 1);
+  assert.equal(relays.log.ended[0]?.failedDials, 2);
 });
 
 test('a client leaves a backend that stopped answering, and stays with the next', async () => {
@@ -152,15 +153,15 @@ test('the log shows who is connected with whom, and how much went which way', as
   const client = connect(port);
   client.write('12345');
   await once(client, 'data');
-  const [open] = relays.connections.open;
+  const [open] = relays.log.open;
   assert.equal(open?.client, `127.0.0.1:${client.localPort}`);
   assert.deepEqual(
     [open?.service, open?.backend, open?.bytesToBackend, open?.bytesToClient],
     ['shop/web', echo.address, 5, 5],
   );
   client.end();
-  await until(() => relays.connections.ended.length === 1);
-  assert.equal(relays.connections.ended[0]?.outcome, 'closed');
+  await until(() => relays.log.ended.length === 1);
+  assert.equal(relays.log.ended[0]?.outcome, 'closed');
 });
 
 test('a slow reader holds the sender back instead of filling memory', async () => {
@@ -221,9 +222,9 @@ test('datagrams of one client go to one backend until it has been quiet', async 
   const one = udpClient(port);
   assert.deepEqual([await one('x'), await one('xx')], ['a:1', 'a:2']);
   assert.equal(await udpClient(port)('xxx'), 'b:3');
-  await until(() => relays.connections.openCount === 0);
+  await until(() => relays.log.openCount === 0);
   assert.deepEqual(
-    relays.connections.ended.map(({ outcome }) => outcome),
+    relays.log.ended.map(({ outcome }) => outcome),
     ['idle', 'idle'],
   );
   assert.equal(await one('again'), 'a:5');
@@ -236,10 +237,45 @@ test('a UDP backend that refuses is forgotten, and the next datagram goes elsewh
   const socket = dgram.createSocket('udp4');
   cleanups.push(() => socket.close());
   socket.send('lost', port, '127.0.0.1');
-  await until(() => relays.connections.ended.length === 1);
-  assert.equal(relays.connections.ended[0]?.outcome, 'reset-by-backend');
+  await until(() => relays.log.ended.length === 1);
+  assert.equal(relays.log.ended[0]?.outcome, 'reset-by-backend');
   socket.send('found', port, '127.0.0.1');
   assert.equal(String((await once(socket, 'message'))[0]), 'b:5');
+});
+
+test('relays in threads answer as those in this one, and tell of what they relay', async () => {
+  const threads = new RelayThreads({ udpIdleTimeoutMs: 50 }, 2, assert.fail);
+  const ended: string[] = [];
+  threads.onEnded(({ service, outcome }) => ended.push(`${service} ${outcome}`));
+  try {
+    const echo = await backend((socket) => socket.pipe(socket));
+    for (const service of ['one', 'two', 'three']) {
+      const plan = { key: service, service, protocol: 'TCP', backends: [echo], affinityTimeoutSeconds: 0 } as const;
+      await threads.ensure(plan, '127.0.0.1');
+    }
+    assert.equal(threads.size, 3);
+    const client = connect(threads.portOf('two')!);
+    client.write('hello');
+    await once(client, 'data');
+    const { open } = await threads.connections();
+    assert.deepEqual(
+      open.map(({ service, bytesToBackend }) => [service, bytesToBackend]),
+      [['two', 5]],
+    );
+    assert.equal(await ask(threads.portOf('three')!, 'x'), 'x');
+    client.end();
+    await until(() => ended.length === 2);
+    assert.deepEqual(ended.sort(), ['three closed', 'two closed']);
+    await assert.rejects(
+      threads.ensure(
+        { key: 'bad', service: 'bad', protocol: 'TCP', backends: [], affinityTimeoutSeconds: 0 },
+        '192.0.2.1',
+      ),
+      /start a relay for bad: .*EADDRNOTAVAIL/,
+    );
+  } finally {
+    await threads.end();
+  }
 });
 
 async function until(isTrue: () => boolean, everyMs = 5): Promise<void> {

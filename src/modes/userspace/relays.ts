@@ -1,10 +1,11 @@
 // The relays of one family, by name. In: which should run. Out: the port of each. It owns their sockets.
 import { KernelError } from '../../kernel/error.ts';
 import { Balancer } from './balancer.ts';
-import { ConnectionLog } from './connections.ts';
+import { ConnectionLog, type EndedConnection } from './connections.ts';
 import type { RelayPlan } from './plan.ts';
 import { candidates, type PortRange } from './ports.ts';
 import type { Relay } from './relay.ts';
+import type { OpenConnections, RelayHost } from './relay-host.ts';
 import { TcpRelay } from './tcp-relay.ts';
 import { UdpRelay } from './udp-relay.ts';
 
@@ -18,8 +19,8 @@ export interface RelaysOptions {
 
 export const DEFAULT_UDP_IDLE_TIMEOUT_MS = 250;
 
-export class Relays {
-  readonly connections: ConnectionLog;
+export class Relays implements RelayHost {
+  readonly log: ConnectionLog;
   readonly #options: RelaysOptions;
   readonly #random: () => number;
   readonly #relays = new Map<string, Relay>();
@@ -27,19 +28,17 @@ export class Relays {
   constructor(options: RelaysOptions) {
     this.#options = options;
     this.#random = options.random ?? Math.random;
-    this.connections = options.log ?? new ConnectionLog();
+    this.log = options.log ?? new ConnectionLog();
   }
 
   get size(): number {
     return this.#relays.size;
   }
 
-  /** Undefined if it does not run. */
   portOf(key: string): number | undefined {
     return this.#relays.get(key)?.port;
   }
 
-  /** Starts it, or gives the running one its new backends. */
   async ensure(plan: RelayPlan, ip: string): Promise<void> {
     const running = this.#relays.get(plan.key);
     if (running) {
@@ -60,9 +59,16 @@ export class Relays {
     for (const key of [...this.#relays.keys()]) this.stop(key);
   }
 
-  /** Forgets clients whose session affinity has run out. */
   expire(): void {
     for (const { balancer } of this.#relays.values()) balancer.expire();
+  }
+
+  async connections(): Promise<OpenConnections> {
+    return { open: this.log.open, mostOpen: this.log.mostOpen };
+  }
+
+  onEnded(listener: (connection: EndedConnection) => void): () => void {
+    return this.log.onEnded(listener);
   }
 
   async #start(plan: RelayPlan, ip: string): Promise<Relay> {
@@ -83,8 +89,8 @@ export class Relays {
   #create({ service, protocol }: RelayPlan): Relay {
     const balancer = new Balancer({ now: this.#options.now ?? Date.now, random: this.#random });
     return protocol === 'TCP'
-      ? new TcpRelay(service, balancer, this.connections)
-      : new UdpRelay(service, balancer, this.connections, this.#options.udpIdleTimeoutMs);
+      ? new TcpRelay(service, balancer, this.log)
+      : new UdpRelay(service, balancer, this.log, this.#options.udpIdleTimeoutMs);
   }
 }
 
