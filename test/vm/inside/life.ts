@@ -19,6 +19,7 @@ import { RandomCluster } from './random-cluster.ts';
 
 const IP = '10.96.77.1';
 const TCP = { protocol: 'TCP', ip: IP, port: 80 } as const;
+const DRAINED = { protocol: 'TCP', ip: '10.96.77.2', port: 80 } as const;
 const UDP = { protocol: 'UDP', ip: IP, port: 53 } as const;
 const POD = { a1: '10.244.1.11', a2: '10.244.1.12', b1: '10.244.2.11' } as const;
 
@@ -28,16 +29,16 @@ export function lifeTests(bench: () => Bench): void {
   after(() => {
     for (const socket of open) socket.destroy();
   });
-  const ask = async (count: number) =>
-    (await bench().world.probePackets({ from: 'x', proto: 'tcp', to: `${IP}:80`, count })).shares;
+  const ask = async (count: number, ip = IP) =>
+    (await bench().world.probePackets({ from: 'x', proto: 'tcp', to: `${ip}:80`, count })).shares;
   const set = async (...pods: (keyof typeof POD)[]): Promise<void> => {
     bench().cluster.apply(...service(pods.map((pod) => POD[pod])));
     await bench().node.sync();
   };
   /** A connection from outside that stays open, once the backend has it. */
-  const connect = async (): Promise<net.Socket> => {
+  const connect = async (ip = IP): Promise<net.Socket> => {
     const fd = namespaces.enter('x', () => openSocket('tcp', 'IPv4'));
-    connectSocket(fd, IP, 80);
+    connectSocket(fd, ip, 80);
     const socket = new net.Socket({ fd, readable: true, writable: true, allowHalfOpen: true });
     open.push(socket);
     await until(
@@ -46,8 +47,10 @@ export function lifeTests(bench: () => Bench): void {
     );
     return socket;
   };
-  const connections = async (): Promise<number> =>
-    (await bench().host.ipvs.backends(TCP)).reduce((sum, { activeConnections }) => sum + activeConnections, 0);
+  const connections = async (): Promise<number> => {
+    const backends = await Promise.all([TCP, DRAINED].map((server) => bench().host.ipvs.backends(server)));
+    return backends.flat().reduce((sum, { activeConnections }) => sum + activeConnections, 0);
+  };
 
   test('with rr, real servers take exact turns', async () => {
     bench().node.facts = (family) => facts({}, family);
@@ -68,19 +71,25 @@ export function lifeTests(bench: () => Bench): void {
 
   test('an endpoint that goes while clients are connected drains: open connections live, new ones avoid it', async () => {
     const { host, node } = bench();
-    await set('a1');
-    const socket = await connect();
-    await set('b1');
-    const weights = Object.fromEntries((await host.ipvs.backends(TCP)).map(({ ip, weight }) => [ip, weight]));
+    const { cluster } = bench();
+    const setDrained = async (ip: string): Promise<void> => {
+      cluster.apply(...service([ip], 'drained', DRAINED.ip));
+      await node.sync();
+    };
+    await setDrained(POD.a1);
+    const socket = await connect(DRAINED.ip);
+    await setDrained(POD.b1);
+    const weights = Object.fromEntries((await host.ipvs.backends(DRAINED)).map(({ ip, weight }) => [ip, weight]));
     assert.deepEqual(weights, { [POD.a1]: 0, [POD.b1]: 1 });
-    assert.deepEqual(await ask(4), { 'b1:8080': 4 });
+    assert.deepEqual(await ask(4, DRAINED.ip), { 'b1:8080': 4 });
     assert.equal(await askOver(socket), 'a1');
     const { drain } = node.families[0]!.drivers;
     await until(async () => {
       await drain.check();
-      return (await host.ipvs.backends(TCP)).length === 1;
+      return (await host.ipvs.backends(DRAINED)).length === 1;
     }, 'the drained server is gone');
     assert.deepEqual(drain.draining, []);
+    cluster.delete(...service([], 'drained', DRAINED.ip));
   });
 
   test('an endpoint that comes back while it drains is used again, and its connections never noticed', async () => {
@@ -191,18 +200,18 @@ async function missingSteps({ host }: Bench, family: Family, objects: readonly M
   return diff(held, wanted).steps.filter(({ kind }) => kind !== 'prepare' && kind !== 'restore');
 }
 
-function service(ips: readonly string[]): readonly Manifest[] {
-  const metadata = { namespace: 'life', name: 'web' };
+function service(ips: readonly string[], name = 'web', clusterIP: string = IP): readonly Manifest[] {
+  const metadata = { namespace: 'life', name };
   const ports = [
     { name: 'http', port: 80, protocol: 'TCP' },
     { name: 'dns', port: 53, protocol: 'UDP' },
   ];
   return [
-    { apiVersion: 'v1', kind: 'Service', metadata, spec: { clusterIP: IP, ports } },
+    { apiVersion: 'v1', kind: 'Service', metadata, spec: { clusterIP, ports } },
     {
       apiVersion: 'discovery.k8s.io/v1',
       kind: 'EndpointSlice',
-      metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
+      metadata: { ...metadata, labels: { 'kubernetes.io/service-name': name } },
       addressType: 'IPv4',
       ports: ports.map((port) => ({ ...port, port: 8080 })),
       endpoints: ips.map((ip) => ({
