@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-for (const file of ['README.md']) {
+for (const file of ['README.md', 'docs/trace.md']) {
   describe(`examples in ${file}`, () => {
     const examples = examplesIn(readFileSync(`${ROOT}${file}`, 'utf8'));
     test('there are some', () => assert.ok(examples.length > 0));

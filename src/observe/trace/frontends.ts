@@ -9,6 +9,7 @@ export interface FrontendOf {
 export class AddressBook {
   readonly ports: readonly ServicePort[];
   readonly #frontends = new Map<string, FrontendOf>();
+  readonly #byIp = new Map<string, readonly FrontendOf[]>();
   readonly #backends = new Map<string, Backend>();
   readonly #backendIps = new Set<string>();
 
@@ -18,6 +19,7 @@ export class AddressBook {
       for (const frontend of port.frontends) {
         const ip = frontend.kind === 'node-port' ? '' : frontend.ip;
         this.#frontends.set(key(ip, port.protocol, frontend.port), { port, frontend });
+        if (ip !== '') this.#byIp.set(ip, [...(this.#byIp.get(ip) ?? []), { port, frontend }]);
       }
       for (const backend of port.backends.reachable) {
         this.#backends.set(backend.address, backend);
@@ -34,6 +36,11 @@ export class AddressBook {
   /** Services may share endpoints, each with an EndpointSlice of its own: `of` is the one that was asked. */
   backend(address: string, of?: ServicePort): Backend | undefined {
     return of?.backends.reachable.find((backend) => backend.address === address) ?? this.#backends.get(address);
+  }
+
+  /** Every port that is served at an address, whatever the asked one is. */
+  servedAt(ip: string): readonly FrontendOf[] {
+    return this.#byIp.get(ip) ?? [];
   }
 
   hasBackendIp(ip: string): boolean {

@@ -10,13 +10,18 @@ export function sentenceOf(packet: Packet, outcomes: readonly Outcome[], context
   const judged = fresh.filter(({ conditions }) => conditions.every(({ holds }) => !holds));
   const main = judged.length > 0 ? judged : fresh;
   const groups = groupByEnd(main, packet, context);
-  const clauses = groups.map(({ share, text }) => `${amount(share, groups)} ${text(isPlural(share))}`);
+  const clauses = groups.map(({ share, text, place }, i) =>
+    place !== undefined && groups[i - 1]?.place !== undefined
+      ? `${amount(share, groups)} to ${place}`
+      : `${amount(share, groups)} ${text(isPlural(share))}`,
+  );
   const open = new Set(
     outcomes.flatMap(({ conditions }) => conditions.flatMap((c) => (c.kind === 'unjudged' ? [c.text] : []))),
   );
   return [
     capital(clauses.length > 4 ? crowd(groups) : clauses.join(', ')),
-    seenSource(main, packet),
+    seenSource(main),
+    otherPorts(packet, main, context),
     outcomes.length > fresh.length ? 'a client that was here before goes to the endpoint it had' : '',
     ...[...open].slice(0, 3).map((text) => `unless a rule with "${text}" matches, which cannot be judged`),
   ]
@@ -32,7 +37,8 @@ function isRemembered({ kind, holds }: Outcome['conditions'][number]): boolean {
 interface Group {
   readonly share: Fraction;
   readonly text: (isPlural: boolean) => string;
-  readonly isEndpoint: boolean;
+  /** The endpoint, if it ends at one. */
+  readonly place: string | undefined;
 }
 
 function groupByEnd(outcomes: readonly Outcome[], packet: Packet, context: TraceContext): readonly Group[] {
@@ -42,8 +48,18 @@ function groupByEnd(outcomes: readonly Outcome[], packet: Packet, context: Trace
   return [...byEnd.values()].map((same) => ({
     share: same.reduce((sum, { share }) => plus(sum, share), ZERO),
     text: endText(same[0]!, packet, context),
-    isEndpoint: same[0]!.isRedirected && (same[0]!.end.kind === 'forwarded' || same[0]!.end.kind === 'delivered'),
+    place: reached(same[0]!) ? placeText(same[0]!, context) : undefined,
   }));
+}
+
+function reached({ isRedirected, end }: Outcome): boolean {
+  return isRedirected && (end.kind === 'forwarded' || end.kind === 'delivered');
+}
+
+function placeText({ dst, dstPort }: Outcome, { book }: TraceContext): string {
+  const address = hostPort(dst, dstPort);
+  const backend = book.backend(address);
+  return backend?.nodeName ? `${address} on ${backend.isLocal ? 'this node' : backend.nodeName}` : address;
 }
 
 function endText(outcome: Outcome, packet: Packet, context: TraceContext): Group['text'] {
@@ -64,9 +80,7 @@ function endText(outcome: Outcome, packet: Packet, context: TraceContext): Group
     }
     case 'delivered':
     case 'forwarded': {
-      const backend = context.book.backend(address);
-      const where = backend?.nodeName ? ` on ${backend.isLocal ? 'this node' : backend.nodeName}` : '';
-      if (outcome.isRedirected) return (many) => `${many ? 'go' : 'goes'} to ${address}${where}`;
+      if (outcome.isRedirected) return (many) => `${many ? 'go' : 'goes'} to ${placeText(outcome, context)}`;
       return outcome.end.kind === 'delivered'
         ? () => `goes to this node’s own port ${packet.dstPort}, as no rule translates it`
         : () => `goes on to ${address} as it is, as no rule translates it`;
@@ -77,14 +91,14 @@ function endText(outcome: Outcome, packet: Packet, context: TraceContext): Group
 /** What happens to most packets of a service with many endpoints. */
 function crowd(groups: readonly Group[]): string {
   const [first] = groups;
-  const isEven = groups.every(({ share, isEndpoint }) => isEndpoint && sameFraction(share, first!.share));
+  const isEven = groups.every(({ share, place }) => place !== undefined && sameFraction(share, first!.share));
   return isEven
     ? `each of ${groups.length} endpoints gets ${fractionText(first!.share)}`
     : groups.map(({ share, text }) => `${fractionText(share)} ${text(true)}`).join(', ');
 }
 
 function amount(share: Fraction, groups: readonly Group[]): string {
-  if (groups.length === 1 || isOne(share)) return groups[0]!.isEndpoint ? 'everything' : 'the packet';
+  if (groups.length === 1 || isOne(share)) return groups[0]!.place === undefined ? 'the packet' : 'everything';
   return NAMES[fractionText(share)] ?? fractionText(share);
 }
 
@@ -100,17 +114,27 @@ function isPlural(share: Fraction): boolean {
   return !isOne(share);
 }
 
-function seenSource(outcomes: readonly Outcome[], packet: Packet): string {
-  const reached = outcomes.filter(
-    ({ end, isRedirected }) => isRedirected && (end.kind === 'forwarded' || end.kind === 'delivered'),
+function seenSource(outcomes: readonly Outcome[]): string {
+  const arrived = outcomes.filter(reached);
+  if (arrived.length === 0) return '';
+  const masked = new Set(
+    arrived.filter(({ isSeenAsNode }) => isSeenAsNode).map(({ dst, dstPort }) => hostPort(dst, dstPort)),
   );
-  if (reached.length === 0) return '';
-  const own = packet.isFromThisHost ? 'this node’s address' : `your own address, ${packet.src}`;
-  const seen = new Set(reached.map(({ isMasqueraded }) => isMasqueraded));
-  const receiver = reached.length === 1 ? 'the endpoint sees' : 'the endpoints see';
-  if (seen.size === 1) return `${receiver} ${seen.has(true) ? 'the node’s address' : own}`;
-  const masked = reached.filter(({ isMasqueraded }) => isMasqueraded).map(({ dst, dstPort }) => hostPort(dst, dstPort));
-  return `${[...new Set(masked)].join(' and ')} sees the node’s address, the others ${own}`;
+  const own = arrived.filter(({ isSeenAsNode }) => !isSeenAsNode);
+  const receiver = arrived.length === 1 ? 'the endpoint sees' : 'the endpoints see';
+  if (own.length === 0) return `${receiver} the node’s address`;
+  if (masked.size === 0) return `${receiver} your own address`;
+  return `${[...masked].join(' and ')} sees the node’s address, ${own.length === 1 ? 'the other' : 'the others'} your own`;
+}
+
+/** The most common mistake: the right address, and a port that the Service does not have. */
+function otherPorts({ dst, dstPort, protocol }: Packet, outcomes: readonly Outcome[], { book }: TraceContext): string {
+  if (outcomes.some(reached) || book.frontend(dst, protocol, dstPort)) return '';
+  const served = book.servedAt(dst);
+  if (served.length === 0) return '';
+  const ports = served.map(({ port, frontend }) => `${frontend.port}/${port.protocol.toLowerCase()}`);
+  const { namespace, serviceName } = served[0]!.port;
+  return `${dst} belongs to Service ${namespace}/${serviceName}, which has only ${ports.join(', ')}`;
 }
 
 function capital(text: string): string {
