@@ -7,13 +7,15 @@ import type { IpvsFacts } from './facts.ts';
 import { type Difference, Ledger } from './ledger.ts';
 import { type ServicePart, serverKey, servicePart, type WantedEntry, type WantedServer } from './part.ts';
 import { type IpvsRules, ipvsRules } from './rules.ts';
-import type { SetName } from './sets.ts';
+import { SET_NAMES, type SetName } from './sets.ts';
 
 export interface IpvsPlan {
   readonly facts: IpvsFacts;
   /** By `namespace/name`. */
   readonly services: ReadonlyMap<string, ServicePart>;
   readonly wanted: Wanted;
+  /** Sets that are not empty: rules refer to no others. */
+  readonly filledSets: readonly SetName[];
   readonly rules: IpvsRules;
   /** What differs from the plan before. */
   readonly differences: Differences;
@@ -40,7 +42,8 @@ export interface Differences {
 }
 
 export function plan(model: NodeModel, facts: IpvsFacts, previous?: IpvsPlan): IpvsPlan {
-  const isFresh = previous === undefined || model.isFresh || !isDeepStrictEqual(previous.facts, facts);
+  const hasSameFacts = previous !== undefined && isDeepStrictEqual(previous.facts, facts);
+  const isFresh = model.isFresh || !hasSameFacts;
   const services = (previous?.services ?? new Map()) as Map<string, ServicePart>;
   const wanted = previous?.wanted ?? nothingWanted();
   const names = isFresh ? new Set([...services.keys(), ...model.services.keys()]) : model.changed;
@@ -56,22 +59,27 @@ export function plan(model: NodeModel, facts: IpvsFacts, previous?: IpvsPlan): I
   }
   const entries = wanted.entries.takeDifferences();
   count(wanted.entryCounts as Map<SetName, number>, entries);
-  const rulesOfServices = [...wanted.outFilter.takeDifferences(), ...wanted.localClients.takeDifferences()];
-  const rules = ipvsRules(facts, {
-    hasEntries: (set) => (wanted.entryCounts.get(set) ?? 0) > 0,
-    outFilter: [...wanted.outFilter.values()],
-    localClients: [...wanted.localClients.values()],
-  });
+  const changedRules = [...wanted.outFilter.takeDifferences(), ...wanted.localClients.takeDifferences()];
+  const filledSets = SET_NAMES.filter((set) => (wanted.entryCounts.get(set) ?? 0) > 0);
+  const isSame = hasSameFacts && changedRules.length === 0 && isDeepStrictEqual(previous.filledSets, filledSets);
+  const rules = isSame
+    ? previous.rules
+    : ipvsRules(facts, {
+        hasEntries: (set) => filledSets.includes(set),
+        outFilter: [...wanted.outFilter.values()],
+        localClients: [...wanted.localClients.values()],
+      });
   return {
     facts,
     services,
     wanted,
+    filledSets,
     rules,
     differences: {
       servers: wanted.servers.takeDifferences(),
       entries,
       addresses: wanted.addresses.takeDifferences(),
-      rules: rulesOfServices.length > 0 || !isDeepStrictEqual(previous?.rules, rules),
+      rules: rules !== previous?.rules,
     },
     generation: (previous?.generation ?? 0) + 1,
   };
