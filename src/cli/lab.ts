@@ -4,7 +4,8 @@ import { UsageError } from './usage-error.ts';
 
 interface LabCommand {
   readonly usage: string;
-  readonly about: string;
+  /** Absent for what the lab itself uses. */
+  readonly about?: string;
   readonly load: () => Promise<{ run(args: readonly string[]): Promise<number> }>;
 }
 
@@ -42,6 +43,7 @@ const COMMANDS: Readonly<Record<string, LabCommand>> = {
     about: 'walk through a lesson; without a number, list them',
     load: () => import('./lab-lesson.ts'),
   },
+  'as-root': { usage: 'as-root COMMAND ...', load: () => import('./lab-as-root.ts') },
   down: { usage: 'down', about: 'remove the cluster', load: () => import('./lab-down.ts') },
 };
 
@@ -65,8 +67,9 @@ export async function run(args: readonly string[]): Promise<number> {
 }
 
 function help(): string {
-  const width = Math.max(...Object.values(COMMANDS).map(({ usage }) => usage.length));
-  const lines = Object.values(COMMANDS).map(({ usage, about }) => `  ${usage.padEnd(width)}  ${about}`);
+  const shown = Object.values(COMMANDS).flatMap(({ usage, about }) => (about ? [{ usage, about }] : []));
+  const width = Math.max(...shown.map(({ usage }) => usage.length));
+  const lines = shown.map(({ usage, about }) => `  ${usage.padEnd(width)}  ${about}`);
   return `A Kubernetes cluster on this machine, made of network namespaces, with the real agent on every node.
 
 Usage: portolan lab COMMAND

@@ -1,6 +1,7 @@
 // How a program sees itself inside a host of the lab: the host's name, files and network, and nothing of this machine's.
 // In: a host and a command. Out: the command that runs it there; and the host's files.
 import { familyOf } from '../lib/ip.ts';
+import { mainProgram } from './package-files.ts';
 
 // Each host has a folder that becomes its /run. The files it holds for /etc are laid over those of this machine, wherever
 // their links lead. Without a view of its own, /sys would name this machine's interfaces.
@@ -40,10 +41,16 @@ export function hostEnv(host: string): Record<string, string> {
   };
 }
 
-// As root, tcpdump becomes a user of its own; an ordinary user's sandbox has no other users.
-const TCPDUMP = `#!/bin/sh
-PATH=/usr/sbin:/usr/bin exec tcpdump -Z root "$@"
-`;
+/** Programs in front of this machine's own, in a host's /run/bin. As root, tcpdump becomes a user of its own before it looks
+ *  at packets; an ordinary user's sandbox has no other users. */
+function programs(): Record<string, string> {
+  const portolan = `'${process.execPath}' --disable-warning=ExperimentalWarning '${mainProgram()}'`;
+  const tcpdump = `PATH=/usr/sbin:/usr/bin exec ${portolan} lab as-root tcpdump -Z root "$@"`;
+  return {
+    'bin/portolan': `#!/bin/sh\nexec ${portolan} "$@"\n`,
+    ...(process.getuid?.() !== 0 && { 'bin/tcpdump': `#!/bin/sh\n${tcpdump}\n` }),
+  };
+}
 
 export interface HostFiles {
   /** In the network. */
@@ -68,7 +75,7 @@ export function hostFilesScript({ name, hostname, known, resolvConf, more = {} }
     'etc/hosts': `127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n${sorted.map((line) => `${line}\n`).join('')}`,
     'etc/resolv.conf': resolvConf,
     'etc/hostname': `${hostname}\n`,
-    'bin/tcpdump': TCPDUMP,
+    ...programs(),
     ...more,
   };
   const folder = hostFolder(name);

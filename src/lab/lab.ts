@@ -14,7 +14,6 @@ import { findPlace, type Place, type RunningPod } from './hosts.ts';
 import { hostFilesScript } from './inside-host.ts';
 import { type Cluster, clusterOf } from './network/cluster.ts';
 import { Network } from './network/network.ts';
-import { mainProgram } from './package-files.ts';
 import { LabPods } from './pods/runtime.ts';
 
 export interface LabOptions {
@@ -126,7 +125,6 @@ export class Lab {
     await this.#writeFiles(name, {
       kubeconfig: kubeconfigText({ url: `http://127.0.0.1:${API_PORT}` }),
       [CONFIGURATION]: this.#agentConfiguration(this.options.mode),
-      'bin/portolan': `#!/bin/sh\nexec ${process.execPath} --disable-warning=ExperimentalWarning ${mainProgram()} "$@"\n`,
     });
   }
 
