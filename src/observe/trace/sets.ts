@@ -16,23 +16,25 @@ export interface Key {
 
 /** One, or as many as there are numbers to draw. None if the packet does not have all fields. */
 export function keysOf(parts: readonly KeyPart[], packet: Travelling): readonly Key[] {
-  let keys: readonly Key[] = [{ text: '', share: ONE }];
-  for (const part of parts) {
-    const drawn = drawsOf(part, packet);
-    keys = keys.flatMap(({ text, share }) =>
-      drawn.map((value) => ({
-        text: text === '' ? value : `${text} . ${value}`,
-        share: drawn.length === 1 ? share : fraction(1, drawn.length),
-      })),
-    );
+  let texts = [''];
+  let draws = 1;
+  for (const [i, part] of parts.entries()) {
+    const joint = i === 0 ? '' : ' . ';
+    if (part.kind === 'field') {
+      const value = fieldOf(part.field, packet);
+      if (value === undefined) return [];
+      texts = texts.map((text) => `${text}${joint}${value}`);
+    } else {
+      draws *= part.count;
+      texts = texts.flatMap((text) => numbers(part.count, part.offset).map((number) => `${text}${joint}${number}`));
+    }
   }
-  return keys;
+  const share = draws === 1 ? ONE : fraction(1, draws);
+  return texts.map((text) => ({ text, share }));
 }
 
-function drawsOf(part: KeyPart, packet: Travelling): readonly string[] {
-  if (part.kind === 'draw') return Array.from({ length: part.count }, (_, i) => String(part.offset + i));
-  const value = fieldOf(part.field, packet);
-  return value === undefined ? [] : [String(value)];
+function numbers(count: number, offset: number): readonly number[] {
+  return Array.from({ length: count }, (_, i) => offset + i);
 }
 
 function fieldOf(field: KeyField, packet: Travelling): string | number | undefined {

@@ -119,10 +119,10 @@ function copyOf(traveller: Traveller): Traveller {
   return { ...traveller, packet: { ...traveller.packet } };
 }
 
-/** One traveller for each thing that a look into a map may find, with what it then has to do. */
+/** One traveller for each thing that a look into a map may find, with what it then has to do; the same if it is just one. */
 export function splitInto(traveller: Traveller, branches: readonly Branch[], { statements, hop }: Todo): Traveller[] {
   return branches.map(({ does, share, condition, row }) => {
-    const way = copyOf(traveller);
+    const way = branches.length === 1 ? traveller : copyOf(traveller);
     way.share = times(way.share, share);
     if (condition) decide(way, condition);
     const marks = { ...(share === ONE ? {} : { chance: share }), ...(condition && { condition }), ...(row && { row }) };

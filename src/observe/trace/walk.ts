@@ -99,7 +99,7 @@ export class Walker {
         const branches = branchesAt(statement, traveller.packet, table, host);
         const [own, ...others] = splitInto(traveller, branches, { statements: statements.slice(i + 1), hop });
         open.push(...others.reverse());
-        if (own) Object.assign(traveller, own);
+        if (own !== traveller) Object.assign(traveller, own);
         return undefined;
       }
       const done = this.#obey(statement, traveller, host, hop);

@@ -113,12 +113,14 @@ function check(
   const { port, frontend, dst, client } = knock;
   const expected = meaningOf(knock, setup, host);
   const packet = packetFrom(client, dst, frontend.port, port.protocol);
+  const held = walkers.held?.walk(packet, host);
+  // Where the rules that are there do as they should, planned ones can only be wrong by being others, which is told as drift.
+  if (held && agrees(fatesOf(held), expected)) return undefined;
   const planned = walkers.planned.walk(packet, host);
   const plannedFates = fatesOf(planned);
-  const held = walkers.held?.walk(packet, host);
   const heldFates = held ? fatesOf(held) : plannedFates;
   const isPlanWrong = !agrees(plannedFates, expected);
-  if (!isPlanWrong && agrees(heldFates, expected)) return undefined;
+  if (!held && !isPlanWrong) return undefined;
 
   const cause: Cause =
     isPlanWrong || !held || !input.held
