@@ -1,5 +1,6 @@
 // `portolan proxy`, and the program kube-proxy: the daemon, with upstream's flags, texts and exit codes.
 import { readFileSync, writeFileSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
 import { complete, type Invocation } from '../config/options.ts';
 import { configurationYaml } from '../config/write.ts';
 import { createLog, type Log } from '../observe/log.ts';
@@ -50,10 +51,16 @@ async function perform(invocation: Runnable, log: Log): Promise<number> {
     }
     case 'init-only':
     case 'run': {
+      if (ready.configuration.mode === 'iptables') saveMemory();
       const { runAgent } = await import('../daemon.ts');
       return runAgent({ ready, log, initOnly: action === 'init-only' });
     }
   }
+}
+
+/** Rules are planned now and then, a few at a time: optimised code would save milliseconds, and to make it costs some 12 MB. */
+function saveMemory(): void {
+  for (const flag of ['--no-opt', '--no-maglev']) setFlagsFromString(flag);
 }
 
 function openLog({ logSettings, notes, warnings }: Runnable['start']): Log {

@@ -34,9 +34,9 @@ describe('clients that never stop asking', () => {
     await bed.startSynced();
     await bed.rulesFollow();
     const accounts = await underLoad(bed, async () => {
-      for (let i = 0; i < 300; i++) {
+      for (let i = 0; i < 1000; i++) {
         churn(bed, i);
-        await delay(20);
+        await delay(10);
       }
     });
     noneFailed(t, accounts);
