@@ -14,6 +14,7 @@ import { type NodeView, nodeView, readConfiguration, warnOfProblems } from './no
 import { kernelRules } from './trace-kernel.ts';
 import { type PlannedMode, TRACE_MODES } from './trace-modes.ts';
 import { clusterFromApi } from './trace-objects.ts';
+import { type DeviceTo, deviceLookup } from './trace-routes.ts';
 import { UsageError } from './usage-error.ts';
 
 export const SITUATION_OPTIONS = {
@@ -100,7 +101,7 @@ export async function situationOf(options: SituationOptions): Promise<Situation>
       isLive,
       source: isLive ? 'in the kernel' : held ? `in ${options.rules}` : 'as planned',
       book: new AddressBook(view.model),
-      host: hostOf(view, hostIps, family),
+      host: hostOf(view, hostIps, isLive ? deviceLookup(family) : undefined, family),
       hostIps,
     };
   };
@@ -117,10 +118,15 @@ async function readObjects(options: SituationOptions, nodeName: string | undefin
   return clusterOf([], nodeName);
 }
 
-function hostOf({ settings }: NodeView, hostIps: readonly string[], family: Family): Surroundings {
+function hostOf(
+  { settings }: NodeView,
+  hostIps: readonly string[],
+  deviceTo: DeviceTo | undefined,
+  family: Family,
+): Surroundings {
   const address = settings.addresses.ips[family];
   const own = new Set([...hostIps, address]);
-  return { isOwnAddress: (ip) => own.has(ip), address };
+  return { isOwnAddress: (ip) => own.has(ip), address, ...(deviceTo && { deviceTo }) };
 }
 
 async function ownAddresses(family: Family): Promise<readonly string[]> {

@@ -3,7 +3,7 @@ import { isLoopback } from '../../lib/ip.ts';
 import { type Fraction, ONE, rest, times } from './fraction.ts';
 import type { Judgement, Travelling } from './judge.ts';
 import type { Branch } from './map-branches.ts';
-import type { Condition, End, Hop, Outcome, Packet } from './packet.ts';
+import type { Condition, End, Hop, Outcome, Packet, Surroundings } from './packet.ts';
 import type { Chain, Hook, Rule, Statement } from './ruleset.ts';
 
 export interface Traveller {
@@ -44,7 +44,7 @@ interface Trail {
   readonly before: Trail | undefined;
 }
 
-export function startOf(packet: Packet): Traveller {
+export function startOf(packet: Packet, host: Surroundings): Traveller {
   const { src, dst, protocol, srcPort, dstPort, isFromThisHost } = packet;
   return {
     packet: {
@@ -53,7 +53,8 @@ export function startOf(packet: Packet): Traveller {
       protocol,
       srcPort,
       dstPort,
-      inDevice: isFromThisHost ? '' : packet.device,
+      // Where nothing else is known, a packet comes in by the device that leads back to its sender.
+      inDevice: isFromThisHost ? '' : (packet.device ?? host.deviceTo?.(src)),
       outDevice: undefined,
       mark: packet.mark,
       state: packet.state,

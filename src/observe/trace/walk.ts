@@ -31,7 +31,7 @@ export class Walker {
 
   walk(packet: Packet, host: Surroundings): readonly Outcome[] {
     const outcomes: Outcome[] = [];
-    const open: Traveller[] = [startOf(packet)];
+    const open: Traveller[] = [startOf(packet, host)];
     for (let traveller = open.pop(); traveller; traveller = open.pop()) {
       const isTooMuch = outcomes.length === MAX_OUTCOMES;
       const end: End = isTooMuch
