@@ -21,6 +21,6 @@ export function barChart(counts: ReadonlyMap<string, number>): string {
 }
 
 function bar(length: number): string {
-  const whole = Math.floor(length);
-  return '█'.repeat(whole) + EIGHTHS[Math.round((length - whole) * 8) % 8];
+  const eighths = Math.round(length * 8);
+  return '█'.repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8];
 }
