@@ -36,13 +36,18 @@ export class DrainList {
 
   /** Deletes what has no connections and drains the rest. */
   async remove(backends: readonly Draining[]): Promise<void> {
-    const byServer = Map.groupBy(backends, ({ server }) => serverText(server));
-    for (const members of byServer.values()) await this.#removeFrom(members[0]!.server, members);
+    for (const member of backends) this.#draining.set(keyOf(member.server, member.backend), member);
+    await this.#settle(backends);
   }
 
   /** Deletes those whose connections have ended. */
   check(): Promise<void> {
-    return this.remove(this.draining);
+    return this.#settle(this.draining);
+  }
+
+  async #settle(backends: readonly Draining[]): Promise<void> {
+    const byServer = Map.groupBy(backends, ({ server }) => serverText(server));
+    for (const members of byServer.values()) await this.#removeFrom(members[0]!.server, members);
   }
 
   async #removeFrom(server: ServerKey, members: readonly Draining[]): Promise<void> {
@@ -51,11 +56,11 @@ export class DrainList {
     const steps: NetlinkStep[] = [];
     for (const { backend } of members) {
       const key = keyOf(server, backend);
+      if (!this.#draining.has(key)) continue; // taken back while the kernel was asked
       const state = held.get(key);
       const connections = state ? state.activeConnections + state.inactiveConnections : 0;
       const isIdle = server.protocol !== 'TCP' || connections === 0;
       if (isIdle) this.#draining.delete(key);
-      else this.#draining.set(key, { server, backend: { ...backend, weight: 0 } });
       if (state && isIdle) steps.push(requests.deleteBackend(server, backend));
       else if (state && state.weight !== 0) steps.push(requests.setBackend(server, { ...backend, weight: 0 }));
     }

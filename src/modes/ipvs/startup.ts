@@ -5,7 +5,7 @@ import { KernelError } from '../../kernel/error.ts';
 import type { IpSets } from '../../kernel/ipset.ts';
 import type { Ipvs } from '../../kernel/ipvs.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs-codec.ts';
-import { inMilliseconds } from '../../lib/duration.ts';
+import { inWholeSeconds } from '../../lib/duration.ts';
 import { isAtLeast } from '../../lib/version.ts';
 import { DEFAULT_SCHEDULER } from './facts.ts';
 
@@ -63,8 +63,11 @@ export function timeoutsOf({
   tcpFinTimeout,
   udpTimeout,
 }: Pick<IpvsConfiguration, 'tcpTimeout' | 'tcpFinTimeout' | 'udpTimeout'>): IpvsTimeouts {
-  const seconds = (duration: IpvsConfiguration['tcpTimeout']): number => Math.floor(inMilliseconds(duration) / 1000);
-  return { tcp: seconds(tcpTimeout), tcpFin: seconds(tcpFinTimeout), udp: seconds(udpTimeout) };
+  return {
+    tcp: inWholeSeconds(tcpTimeout),
+    tcpFin: inWholeSeconds(tcpFinTimeout),
+    udp: inWholeSeconds(udpTimeout),
+  };
 }
 
 export function cannotUse(detail: string): KernelError {
