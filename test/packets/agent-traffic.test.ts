@@ -180,10 +180,17 @@ function dnsSlice(ips: readonly string[]): ReturnType<typeof slice> {
   return slice('dns', ips, { protocol: 'UDP' });
 }
 
-/** All pods run throughout; which of them count as endpoints changes. */
+/** All pods run throughout; which of them count as endpoints changes. Over UDP those that do not are on their way out and still
+ *  serve, as pods do: a question that was under way to an endpoint which vanishes loses its answer with its flow. */
 function churn(bed: AgentBed, i: number): void {
-  const chosen = PODS.filter((_, pod) => ((i % 15) + 1) & (1 << pod));
-  bed.apply(webSlice(chosen), dnsSlice(chosen));
+  const isChosen = (pod: number): boolean => (((i % 15) + 1) & (1 << pod)) !== 0;
+  bed.apply(webSlice(PODS.filter((_, pod) => isChosen(pod))));
+  const dns = dnsSlice(PODS);
+  const endpoints = (dns.endpoints as object[]).map((endpoint, pod) => {
+    const conditions = { ready: isChosen(pod), serving: true, terminating: !isChosen(pod) };
+    return { ...endpoint, conditions };
+  });
+  bed.apply({ ...dns, endpoints });
 }
 
 async function underLoad(bed: AgentBed, action: () => Promise<unknown>): Promise<readonly Account[]> {
