@@ -1,10 +1,13 @@
 // The rules that a host's kernel holds, of every kind: both variants of iptables, and the tables of nf_tables.
+import { KernelError } from '../kernel/error.ts';
 import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
 import { type RunProcess, runProcess } from '../kernel/process.ts';
 import type { Family } from '../lib/ip.ts';
 import { parseIptablesSave } from '../observe/trace/iptables-save.ts';
 import { parseNftList, withoutIptablesTables } from '../observe/trace/nft-list.ts';
-import type { Ruleset, Table } from '../observe/trace/ruleset.ts';
+import type { Ruleset } from '../observe/trace/ruleset.ts';
+import type { TraceMode } from './trace-modes.ts';
+import { UsageError } from './usage-error.ts';
 
 export interface KernelRules {
   readonly ruleset: Ruleset;
@@ -16,21 +19,24 @@ export interface KernelRules {
  *  that do not belong there, the worse is assumed: that they come first. */
 export async function kernelRules(
   family: Family,
-  isOwn: (table: Table) => boolean,
+  { isOwnTable: isOwn, needs }: Pick<TraceMode, 'isOwnTable' | 'needs'>,
   run: RunProcess = runProcess,
 ): Promise<KernelRules> {
   const saved = await savedTables(family, run);
   const listed = await listedTables(run);
+  if (needs === 'iptables' && saved.length === 0) throw new UsageError('iptables-save is not installed here');
+  if (needs === 'nftables' && listed === undefined)
+    throw new UsageError('nft is not installed here; it lists the rules');
   const tables = [
     ...saved.flatMap(({ variant, text }) => {
       const origin = variant === 'auto' ? 'iptables' : (`iptables-${variant}` as const);
       return parseIptablesSave(text, family, origin).tables;
     }),
-    ...withoutIptablesTables(parseNftList(listed, family)).tables,
+    ...withoutIptablesTables(parseNftList(listed ?? '', family)).tables,
   ];
   return {
     ruleset: { family, tables: [...tables.filter((table) => !isOwn(table)), ...tables.filter(isOwn)] },
-    text: [...saved.map(({ text }) => text), listed].join('\n'),
+    text: [...saved.map(({ text }) => text), listed ?? ''].join('\n'),
   };
 }
 
@@ -50,14 +56,21 @@ async function savedTables(family: Family, run: RunProcess): Promise<readonly Sa
   return /^-A /m.test(otherText ?? '') ? [saved, { variant: other, text: otherText! }] : [saved];
 }
 
-async function listedTables(run: RunProcess): Promise<string> {
-  return (await ifInstalled(async () => (await run('nft', ['list', 'ruleset'])).stdout)) ?? '';
+async function listedTables(run: RunProcess): Promise<string | undefined> {
+  return ifInstalled(async () => {
+    const { status, stdout, stderr } = await run('nft', ['list', 'ruleset']);
+    if (status !== 0) throw new KernelError('TOOL_FAILED', { operation: 'nft list ruleset', detail: stderr.trim() });
+    return stdout;
+  });
 }
 
+/** A variant that is not installed has no rules that anybody here could have loaded. Any other failure is one: no answer must be
+ *  taken for an empty one. */
 async function ifInstalled<T>(ask: () => Promise<T>): Promise<T | undefined> {
   try {
     return await ask();
-  } catch {
-    return undefined; // not installed, so nobody here could have loaded rules with it
+  } catch (error) {
+    if (error instanceof KernelError && error.code === 'TOOL_MISSING') return undefined;
+    throw error;
   }
 }

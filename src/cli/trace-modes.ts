@@ -20,6 +20,8 @@ import { NFTABLES_SCOPE, nftablesSetup } from '../observe/verify/nftables-scope.
 import type { NodeView } from './node-view.ts';
 
 export interface TraceMode {
+  /** Whose program lists the mode's rules. */
+  readonly needs: 'iptables' | 'nftables';
   readonly isOwnTable: (table: Table) => boolean;
   /** `heldText`: the rules that are there, if they are known: some planned ones depend on them. */
   readonly plan: (view: NodeView, hostIps: readonly string[], heldText: string | undefined) => PlannedMode;
@@ -36,6 +38,7 @@ export interface PlannedMode {
 
 export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
   iptables: {
+    needs: 'iptables',
     isOwnTable: ({ origin }) => origin === 'iptables',
     plan: ({ model, settings }, hostIps, heldText) => {
       const facts = iptablesFacts(settings, model.family, {
@@ -59,6 +62,7 @@ export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
     },
   },
   nftables: {
+    needs: 'nftables',
     isOwnTable: ({ origin, name }) => origin === 'nftables' && name === TABLE_NAME,
     plan: ({ model, settings }, hostIps, heldText) => {
       const facts = nftablesFacts(settings, model.family, {

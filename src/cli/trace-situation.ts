@@ -1,8 +1,10 @@
 // In: the options that trace, explain, verify, diff and doctor share.  Out: the cluster, the node, its rules and its addresses.
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { ApiError } from '../api/client/error.ts';
 import type { ProxyConfiguration } from '../config/configuration.ts';
 import { Addresses } from '../kernel/addresses.ts';
+import { KernelError } from '../kernel/error.ts';
 import type { Family } from '../lib/ip.ts';
 import { AddressBook } from '../observe/trace/frontends.ts';
 import { parseIptablesSave } from '../observe/trace/iptables-save.ts';
@@ -90,7 +92,7 @@ export async function situationOf(options: SituationOptions): Promise<Situation>
 
   const inFamily = async (family: Family): Promise<FamilySituation> => {
     const view = nodeView(cluster, nodeName, configuration, family);
-    const kernel = isLive ? await kernelRules(family, mode.isOwnTable) : undefined;
+    const kernel = isLive ? await readable(kernelRules(family, mode)) : undefined;
     const text = kernel?.text ?? (options.rules === undefined ? undefined : readRules(options.rules));
     const held = kernel?.ruleset ?? (text === undefined ? undefined : parseRules(text, family));
     const hostIps = isLive ? await ownAddresses(family) : (view.node?.ips ?? []);
@@ -108,13 +110,23 @@ export async function situationOf(options: SituationOptions): Promise<Situation>
   return { cluster, configuration, nodeName: nodeName ?? '', inFamily };
 }
 
+/** What the kernel or the API server refuses is told as a sentence, without a stack. */
+async function readable<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof KernelError || error instanceof ApiError) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
 function hasObjects({ filename, kubeconfig }: SituationOptions): boolean {
   return filename !== undefined || kubeconfig !== undefined;
 }
 
 async function readObjects(options: SituationOptions, nodeName: string | undefined): Promise<OfflineCluster> {
   if (options.filename) return readCluster(options.filename, nodeName);
-  if (options.kubeconfig !== undefined) return clusterFromApi(options.kubeconfig, nodeName);
+  if (options.kubeconfig !== undefined) return readable(clusterFromApi(options.kubeconfig, nodeName));
   return clusterOf([], nodeName);
 }
 

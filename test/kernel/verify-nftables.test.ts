@@ -120,7 +120,7 @@ describe('verification finds what is wrong in a kernel’s nftables', () => {
     assert.equal(status, 0, stderr);
   };
   const report = async (): Promise<VerifyReport> => {
-    const { ruleset } = await kernelRules('IPv4', TRACE_MODES.nftables!.isOwnTable, runIn(network, 'n1'));
+    const { ruleset } = await kernelRules('IPv4', TRACE_MODES.nftables!, runIn(network, 'n1'));
     return verify({ ...input, held: ruleset });
   };
   const load = (): Promise<void> =>

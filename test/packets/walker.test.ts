@@ -61,7 +61,7 @@ async function askAll(
   mode: TraceMode,
 ): Promise<void> {
   for (const rule of foreign) await network.exec('n1', ['iptables-nft', ...rule.split(' ')]);
-  const { ruleset } = await kernelRules('IPv4', mode.isOwnTable, runIn(network, 'n1'));
+  const { ruleset } = await kernelRules('IPv4', mode, runIn(network, 'n1'));
   const walker = new Walker(ruleset);
   const byClient = Map.groupBy(services.flatMap(questions), ({ from }) => from);
   await Promise.all(
