@@ -107,6 +107,10 @@ export class Dots {
   #next(from: string): DotEdge | undefined {
     const ways = this.#edges.filter((edge) => edge.from === from && edge.rate > 0);
     let draw = Math.random() * ways.reduce((sum, { rate }) => sum + rate, 0);
-    return ways.find(({ rate }) => (draw -= rate) <= 0) ?? ways.at(-1);
+    for (const way of ways) {
+      draw -= way.rate;
+      if (draw <= 0) return way;
+    }
+    return ways.at(-1);
   }
 }

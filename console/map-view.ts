@@ -4,7 +4,9 @@ import { el, svg } from './dom.ts';
 import { type DotEdge, Dots } from './dots.ts';
 import { rateText, targetText } from './format.ts';
 
-const BOX = 270;
+const WIDTH = 1100;
+const BOX = 290;
+const HUB = 62;
 const ROW = 26;
 const HEAD = 62;
 
@@ -22,15 +24,14 @@ export class MapView {
   constructor(map: MapShape, onNode: ((name: string) => void) | undefined) {
     const places = placesOf(map);
     const height = Math.max(420, ...places.map(({ y, height: tall }) => y + tall + 30));
-    const width = 3 * BOX + 260;
-    const hub = { x: 130, y: height / 2 };
+    const hub = { x: WIDTH / 2, y: height / 2 };
     this.#lanes = places.map((place) => {
       const path = svg('path', { class: 'lane', d: lanePath(hub, place), fill: 'none' });
       const label = svg('text', {
         class: 'label rate',
-        x: place.x - 12,
-        y: place.y + HEAD / 2 - 8,
-        'text-anchor': 'end',
+        x: place.isLeft ? place.x + BOX + 14 : place.x - 14,
+        y: place.y + HEAD / 2 - 10,
+        'text-anchor': place.isLeft ? 'start' : 'end',
       });
       return {
         from: 'hub',
@@ -46,18 +47,18 @@ export class MapView {
       'svg',
       {
         class: 'picture map',
-        viewBox: `0 0 ${width} ${height}`,
+        viewBox: `0 0 ${WIDTH} ${height}`,
         role: 'group',
         'aria-label': `Where connections of ${map.node} go`,
       },
-      ...rhumbs(hub, width, height),
+      ...rhumbs(hub, WIDTH, height),
       ...this.#lanes.map(({ path }) => path),
       dots,
       svg(
         'g',
         { class: 'hub', transform: `translate(${hub.x} ${hub.y})` },
-        svg('circle', { r: 58 }),
-        svg('circle', { class: 'inner', r: 50 }),
+        svg('circle', { r: HUB }),
+        svg('circle', { class: 'inner', r: HUB - 7 }),
         svg('text', { class: 'title', y: -2 }, map.node),
         svg('text', { class: 'subtitle', y: 18 }, 'this node’s rules'),
       ),
@@ -159,10 +160,11 @@ interface Place {
   readonly x: number;
   readonly y: number;
   readonly height: number;
+  readonly isLeft: boolean;
   readonly node: MapShape['nodes'][number];
 }
 
-/** Two columns, filled where there is more room. */
+/** A column on each side of the rose, filled where there is more room. */
 function placesOf({ nodes, node: own }: MapShape): readonly Place[] {
   const heights = [20, 20];
   const sorted = nodes.toSorted(
@@ -173,13 +175,15 @@ function placesOf({ nodes, node: own }: MapShape): readonly Place[] {
     const column = heights[0]! <= heights[1]! ? 0 : 1;
     const y = heights[column]!;
     heights[column] = y + height + 26;
-    return { x: 320 + column * (BOX + 90), y, height, node };
+    return { x: column === 0 ? 10 : WIDTH - BOX - 10, y, height, isLeft: column === 0, node };
   });
 }
 
-function lanePath(hub: { readonly x: number; readonly y: number }, { x, y }: Place): string {
+function lanePath(hub: { readonly x: number; readonly y: number }, { x, y, isLeft }: Place): string {
+  const side = isLeft ? -1 : 1;
+  const [start, end] = [hub.x + side * HUB, isLeft ? x + BOX : x];
   const to = y + HEAD / 2;
-  return `M${hub.x + 58} ${hub.y} C${hub.x + 140} ${hub.y} ${x - 90} ${to} ${x} ${to}`;
+  return `M${start} ${hub.y} C${start + side * 80} ${hub.y} ${end - side * 90} ${to} ${end} ${to}`;
 }
 
 /** As on old sea charts, lines go out from the rose. */

@@ -154,30 +154,73 @@ export class TracePanel {
 
   /** The edges of the picture that a way takes, in its order. */
   #edgesOf(outcome: OutcomeReport, report: TraceReport): readonly PictureEdge[] {
-    return outcome.hops.flatMap((hop) => this.#edgeOf(hop, report) ?? []);
+    const edges = this.#options.port()?.picture.edges ?? [];
+    const chains = new Set(outcome.hops.map(({ chain }) => chain));
+    const end =
+      outcome.end === 'rejected'
+        ? 'reject'
+        : outcome.end === 'dropped'
+          ? 'drop'
+          : outcome.isTranslated && outcome.destination;
+    return end ? wayTo(end, frontendId(report), edges, (id) => chains.has(this.#chainName(id))) : [];
   }
 
-  #edgeOf(hop: HopReport, report: TraceReport): PictureEdge | undefined {
-    const edges = this.#options.port()?.picture.edges ?? [];
-    const target = /^(?:jump|goto) (.+)$/.exec(hop.did)?.[1];
-    if (target !== undefined) {
-      const inner = edges.find(({ counter }) => counter === `${hop.chain}>${target}`);
-      if (inner) return inner;
-    }
-    const frontend = frontendId(report);
-    const verdict = hop.did.startsWith('reject') ? 'reject' : hop.did === 'drop' ? 'drop' : undefined;
-    return hop.chain === 'KUBE-SERVICES' || hop.chain === 'KUBE-NODEPORTS' || verdict
-      ? edges.find(({ from, to }) => from === frontend && (to === target || to === verdict))
-      : undefined;
+  #chainName(id: string): string {
+    const node = this.#options.port()?.picture.nodes.find((one) => one.id === id);
+    return node?.kind === 'chain' ? node.name : '';
+  }
+
+  #edgeOf(hop: HopReport, way: readonly PictureEdge[]): PictureEdge | undefined {
+    const [first, ...rest] = way;
+    const inner = rest.find(({ from }) => this.#chainName(from) === hop.chain);
+    if (inner) return isLeading(hop, inner) ? inner : undefined;
+    return first && ENTRIES.has(hop.chain) && isLeading(hop, first) ? first : undefined;
   }
 
   /** Which hops stand on the picture, by their number there. */
   #stepNumbers(outcome: OutcomeReport | undefined): ReadonlyMap<HopReport, number> {
+    const way = outcome && this.#report ? this.#edgesOf(outcome, this.#report) : [];
     const numbers = new Map<HopReport, number>();
-    for (const hop of outcome?.hops ?? [])
-      if (this.#report && this.#edgeOf(hop, this.#report)) numbers.set(hop, numbers.size + 1);
+    for (const hop of outcome?.hops ?? []) {
+      const edge = this.#edgeOf(hop, way);
+      if (edge) numbers.set(hop, way.indexOf(edge) + 1);
+    }
     return numbers;
   }
+}
+
+/** Where packets leave the chains that all services share. */
+const ENTRIES: ReadonlySet<string> = new Set([
+  'KUBE-SERVICES',
+  'KUBE-NODEPORTS',
+  'KUBE-EXTERNAL-SERVICES',
+  'KUBE-PROXY-FIREWALL',
+  'services',
+  'nodeports',
+]);
+
+/** Not the rules beside it that only mark. */
+function isLeading(hop: HopReport, { to, counter }: PictureEdge): boolean {
+  const target = /^(?:jump|goto) (.+)$/.exec(hop.did)?.[1];
+  if (target === undefined)
+    return hop.did.startsWith('translate') || hop.did === 'drop' || hop.did.startsWith('reject');
+  return target === to || (counter?.endsWith(`>${target}`) ?? false) || /^(pick|stick)/.test(target);
+}
+
+/** Depth first; chains that the packet did not meet are not passed. */
+function wayTo(
+  end: string,
+  from: string,
+  edges: readonly PictureEdge[],
+  isMet: (chain: string) => boolean,
+): readonly PictureEdge[] {
+  for (const edge of edges.filter((one) => one.from === from)) {
+    if (edge.to === end) return [edge];
+    if (!isMet(edge.to)) continue;
+    const rest = wayTo(end, edge.to, edges, isMet);
+    if (rest.length > 0) return [edge, ...rest];
+  }
+  return [];
 }
 
 const MAX_OUTCOMES = 24;

@@ -1,27 +1,30 @@
 // Packets walked through the rules that the kernel holds now: what the console's trace form and its check ask.
-import { rulesetOf, savedTables } from '../cli/trace-modes.ts';
+import { type KernelRules, kernelRules } from '../cli/trace-kernel.ts';
+import { TRACE_MODES, type TraceMode } from '../cli/trace-modes.ts';
+import { UsageError } from '../cli/usage-error.ts';
 import { Addresses } from '../kernel/addresses.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Family, familyOf } from '../lib/ip.ts';
-import { iptablesMode } from '../modes/iptables/iptables.ts';
-import type { IptablesPlan } from '../modes/iptables/plan.ts';
-import type { NodeSettings } from '../node/facts.ts';
+import type { NodeModel } from '../model/model.ts';
+import type { ModeName } from '../modes/mode.ts';
+import { familyDetector, type NodeSettings } from '../node/facts.ts';
 import type { VerifyShape } from '../observe/console/shapes.ts';
 import type { ConsoleState } from '../observe/console/state.ts';
 import { TraceQuestionError, traceClient, traceDestination } from '../observe/console/trace-ends.ts';
 import { packetFrom } from '../observe/trace/clients.ts';
 import { AddressBook } from '../observe/trace/frontends.ts';
 import { IptablesOrigins } from '../observe/trace/iptables-origins.ts';
-import { parseIptablesSave } from '../observe/trace/iptables-save.ts';
+import { NftablesOrigins } from '../observe/trace/nftables-origins.ts';
+import type { Surroundings } from '../observe/trace/packet.ts';
 import { type TraceReport, traceReport } from '../observe/trace/report.ts';
 import { Walker } from '../observe/trace/walk.ts';
 import { causeText } from '../observe/verify/cause.ts';
 import { driftText } from '../observe/verify/drift-text.ts';
-import { IPTABLES_SCOPE, iptablesSetup } from '../observe/verify/iptables-scope.ts';
 import { neighbourhoodOf } from '../observe/verify/neighbourhood.ts';
 import { type VerifyInput, type VerifyReport, verification } from '../observe/verify/verify.ts';
 
 export interface WalkOptions {
+  readonly mode: ModeName;
   readonly state: ConsoleState;
   readonly settings: NodeSettings;
   readonly nodeName: string;
@@ -33,13 +36,16 @@ export interface Walks {
   readonly verify: () => Promise<VerifyShape>;
 }
 
-export function iptablesWalks(options: WalkOptions): Walks {
+/** Undefined where the walker does not know the mode's rules. */
+export function walksOf(options: WalkOptions): Walks | undefined {
+  const mode = TRACE_MODES[options.mode];
+  if (!mode) return undefined;
   let checking: Promise<VerifyShape> | undefined;
   return {
-    trace: (from, to) => trace(options, from, to),
+    trace: (from, to) => trace(options, mode, from, to),
     // Whoever asks while one check is under way gets its answer.
     verify: () => {
-      checking ??= check(options).finally(() => {
+      checking ??= check(options, mode).finally(() => {
         checking = undefined;
       });
       return checking;
@@ -47,56 +53,82 @@ export function iptablesWalks(options: WalkOptions): Walks {
   };
 }
 
-/** One family as it stands: what is planned, and what the kernel has. */
-async function sightOf({ state, settings }: WalkOptions, family: Family): Promise<VerifyInput> {
-  const report = state.reports.get(family);
-  if (!report) throw new TraceQuestionError(`${family} is not served on this node`);
-  const { model } = report;
-  const plan = report.plan as IptablesPlan;
-  const { facts } = plan;
-  const planned = parseIptablesSave(iptablesMode.print(plan), family);
-  const held = rulesetOf(family, await savedTables(family));
-  const hostIps = await ownAddresses(family);
-  const nodeIp = settings.addresses.ips[family];
-  const own = new Set([...hostIps, nodeIp]);
-  const book = new AddressBook(model);
-  return {
-    model,
-    setup: iptablesSetup(facts),
-    around: neighbourhoodOf(model, book, {
-      nodeIp,
-      hostIps,
-      podCIDRs: settings.podCIDRs,
-      detector: facts.detector,
-      nodePortAddresses: facts.nodePortAddresses,
-    }),
-    host: { isOwnAddress: (ip) => own.has(ip), address: nodeIp },
-    planned,
-    held,
-    origins: new IptablesOrigins(model),
-    book,
-    scope: IPTABLES_SCOPE,
-  };
-}
-
-async function trace(options: WalkOptions, from: string, to: string): Promise<TraceReport> {
+async function trace(options: WalkOptions, mode: TraceMode, from: string, to: string): Promise<TraceReport> {
   const { state, settings, nodeName } = options;
   const models = [...state.reports.values()].map(({ model }) => model);
   const destination = traceDestination(to, models, settings.addresses.ips);
   const family = familyOf(destination.ip);
-  const { held, host, book, origins } = await sightOf(options, family);
-  const { detector } = (state.reports.get(family)!.plan as IptablesPlan).facts;
-  const client = traceClient(from, destination, { family, host, detector, podCIDRs: settings.podCIDRs, book });
+  const model = modelOf(state, family);
+  const { ruleset } = await heldRules(family, mode);
+  const { host } = await hostOf(settings, family);
+  const book = new AddressBook(model);
+  const origins = options.mode === 'nftables' ? new NftablesOrigins(model) : new IptablesOrigins(model);
+  const context = { family, host, detector: familyDetector(settings, family), podCIDRs: settings.podCIDRs, book };
+  const client = traceClient(from, destination, context);
   const packet = packetFrom(client, destination.ip, destination.port, destination.protocol);
-  const outcomes = new Walker(held!).walk(packet, host);
+  const outcomes = new Walker(ruleset).walk(packet, host);
   return traceReport(packet, outcomes, { node: nodeName, rules: 'in the kernel', origins, book });
 }
 
-async function check(options: WalkOptions): Promise<VerifyShape> {
+async function heldRules(family: Family, mode: TraceMode): Promise<KernelRules> {
+  try {
+    return await kernelRules(family, mode);
+  } catch (error) {
+    // The program that lists the rules is missing, or may not be asked: whoever looks at the page is told.
+    throw error instanceof UsageError ? new TraceQuestionError(error.message) : error;
+  }
+}
+
+function modelOf(state: ConsoleState, family: Family): NodeModel {
+  const report = state.reports.get(family);
+  if (!report) throw new TraceQuestionError(`${family} is not served on this node`);
+  return report.model;
+}
+
+async function hostOf(
+  settings: NodeSettings,
+  family: Family,
+): Promise<{ readonly host: Surroundings; readonly hostIps: readonly string[] }> {
+  const hostIps = await ownAddresses(family);
+  const address = settings.addresses.ips[family];
+  const own = new Set([...hostIps, address]);
+  return { host: { isOwnAddress: (ip) => own.has(ip), address }, hostIps };
+}
+
+/** One family as it stands: what objects mean, what is planned, and what the kernel has. */
+async function sightOf(
+  { state, settings, nodeName }: WalkOptions,
+  mode: TraceMode,
+  family: Family,
+): Promise<VerifyInput> {
+  const { snapshot } = state.reports.get(family)!;
+  const model = modelOf(state, family);
+  const { ruleset, text } = await heldRules(family, mode);
+  const { host, hostIps } = await hostOf(settings, family);
+  const planned = mode.plan({ nodeName, node: snapshot.node, model, settings }, hostIps, text);
+  const book = new AddressBook(model);
+  return {
+    ...planned,
+    model,
+    around: neighbourhoodOf(model, book, {
+      nodeIp: host.address,
+      hostIps,
+      podCIDRs: settings.podCIDRs,
+      detector: planned.detector,
+      nodePortAddresses: planned.nodePortAddresses,
+    }),
+    host,
+    held: ruleset,
+    book,
+  };
+}
+
+async function check(options: WalkOptions, mode: TraceMode): Promise<VerifyShape> {
   const { state, clock } = options;
   const startedAt = clock.now();
   const reports: VerifyReport[] = [];
-  for (const family of state.reports.keys()) reports.push(await inSlices(verification(await sightOf(options, family))));
+  for (const family of state.reports.keys())
+    reports.push(await inSlices(verification(await sightOf(options, mode, family))));
   const mismatches = reports.flatMap((report) => report.mismatches);
   const drift = reports.flatMap((report) => report.drift);
   return {

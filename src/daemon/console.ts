@@ -22,7 +22,7 @@ import { keepListening } from '../observe/listen.ts';
 import type { Log } from '../observe/log.ts';
 import type { ReadCounts } from '../observe/service-metrics.ts';
 import type { SyncReport } from '../pipeline.ts';
-import { iptablesWalks } from './console-walks.ts';
+import { walksOf } from './console-walks.ts';
 
 export interface AgentConsoleOptions {
   readonly ready: Ready;
@@ -91,7 +91,7 @@ function sourcesOf(options: AgentConsoleOptions, state: ConsoleState, token: str
   const { mode } = ready.configuration;
   const onError = (error: unknown): void => log.error(error, 'The console could not answer');
   const read = counterReader(options);
-  const walks = mode === 'iptables' ? iptablesWalks({ state, settings, nodeName, clock }) : undefined;
+  const walks = walksOf({ mode, state, settings, nodeName, clock });
   return {
     state,
     token,

@@ -97,7 +97,7 @@ function consolePages(sources: ConsoleSources): ReadonlyMap<string, Page> {
       () => json({ objects: sources.objectProblems(), troubles: state.troubles } satisfies ProblemsShape),
     ],
     ['/api/trace', (_, { searchParams: asked }) => traceReply(sources, asked)],
-    ['/api/verify', async () => (sources.verify ? json(await sources.verify()) : refuse(501, CANNOT_WALK))],
+    ['/api/verify', () => walked(sources.verify)],
     ['/api/counters', (_, { searchParams: asked }) => countersReply(sources, ratesFor(asked.get('service')))],
     [
       '/api/events',
@@ -110,7 +110,7 @@ function consolePages(sources: ConsoleSources): ReadonlyMap<string, Page> {
   ]);
 }
 
-const CANNOT_WALK = 'packets can be walked through the rules of iptables mode alone';
+const CANNOT_WALK = 'packets cannot be walked through the rules of this mode';
 
 /** The addresses of all services, indexed anew when a model is new and somebody asks. */
 class FrontendIndex {
@@ -170,8 +170,14 @@ async function traceReply({ trace }: ConsoleSources, asked: URLSearchParams): Pr
   if (!trace) return refuse(501, CANNOT_WALK);
   const [from, to] = [asked.get('from') ?? '', asked.get('to') ?? ''];
   if (from === '' || to === '') return refuse(400, 'both from and to are needed');
+  return walked(() => trace(from, to));
+}
+
+/** What cannot be walked is said with its reason. */
+async function walked(walk: (() => Promise<object>) | undefined): Promise<Reply> {
+  if (!walk) return refuse(501, CANNOT_WALK);
   try {
-    return json(await trace(from, to));
+    return json(await walk());
   } catch (error) {
     if (error instanceof TraceQuestionError) return refuse(400, error.message);
     throw error;
