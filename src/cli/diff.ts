@@ -1,7 +1,7 @@
 // `portolan diff`: drift, rule by rule: what the kernel holds against what the objects ask for. Exit code 1 if there is any.
-import { parseArgs } from 'node:util';
 import { type Ink, inkFor } from '../observe/trace/draw.ts';
 import { type Drift, driftOf } from '../observe/verify/drift.ts';
+import { noNames, parseQuestion, printJson } from './trace-options.ts';
 import { SITUATION_HELP, SITUATION_OPTIONS, situationOf } from './trace-situation.ts';
 import { UsageError } from './usage-error.ts';
 import { familiesOf } from './verify-input.ts';
@@ -22,7 +22,8 @@ Ends with 0 if there is no difference, else with 1.
 const OPTIONS = { ...SITUATION_OPTIONS, family: { type: 'string' } } as const;
 
 export async function run(args: readonly string[]): Promise<number> {
-  const options = parseOptions(args);
+  const { options, names, isJson } = parseQuestion('diff', args, OPTIONS);
+  noNames(names);
   if (options.help) {
     process.stdout.write(HELP);
     return 0;
@@ -38,8 +39,8 @@ export async function run(args: readonly string[]): Promise<number> {
     found.push({ family, rules: source, drift: driftOf(planned, held!, scope) });
   }
   const hasDrift = found.some(({ drift }) => drift.length > 0);
-  if (options.output === 'json') {
-    process.stdout.write(`${JSON.stringify({ node: situation.nodeName, families: found }, undefined, 2)}\n`);
+  if (isJson) {
+    printJson({ node: situation.nodeName, families: found });
   } else {
     const ink = inkFor(process.stdout);
     for (const { family, rules, drift } of found) {
@@ -51,17 +52,6 @@ export async function run(args: readonly string[]): Promise<number> {
     }
   }
   return hasDrift ? 1 : 0;
-}
-
-function parseOptions(args: readonly string[]) {
-  try {
-    const { values } = parseArgs({ args: [...args], options: OPTIONS, strict: true });
-    if (values.output !== 'text' && values.output !== 'json')
-      throw new Error(`--output ${values.output}: must be text or json`);
-    return values;
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message} (see portolan diff --help)`);
-  }
 }
 
 /** Each chain is named once, above its rules. */

@@ -1,11 +1,11 @@
 // `portolan doctor SERVICE`: the questions of a guide to debugging Services, asked and answered in order. The first that has a bad
 // answer is named at the end.
-import { parseArgs } from 'node:util';
 import { readSysctlIfAny } from '../kernel/sysctl.ts';
 import type { Family } from '../lib/ip.ts';
 import { type Ink, inkFor } from '../observe/trace/draw.ts';
 import { type Check, checkup } from '../observe/verify/checkup.ts';
 import { verify } from '../observe/verify/verify.ts';
+import { parseQuestion, printJson } from './trace-options.ts';
 import { type NamedService, namedService } from './trace-service.ts';
 import { SITUATION_HELP, SITUATION_OPTIONS, type Situation, situationOf } from './trace-situation.ts';
 import { UsageError } from './usage-error.ts';
@@ -21,7 +21,7 @@ Ends with 0 if nothing is wrong, else with 1.
 `;
 
 export async function run(args: readonly string[]): Promise<number> {
-  const { options, names } = parseOptions(args);
+  const { options, names, isJson } = parseQuestion('doctor', args, SITUATION_OPTIONS);
   if (options.help) {
     process.stdout.write(HELP);
     return 0;
@@ -36,9 +36,9 @@ export async function run(args: readonly string[]): Promise<number> {
   for (const family of patient.families) reports.push({ family, checks: await checksOf(patient, situation, family) });
 
   const first = reports.flatMap(({ checks }) => checks).find(({ result }) => result === 'bad');
-  if (options.output === 'json') {
+  if (isJson) {
     const shown = { service: patient.key, node: situation.nodeName, families: reports, firstProblem: first ?? null };
-    process.stdout.write(`${JSON.stringify(shown, undefined, 2)}\n`);
+    printJson(shown);
   } else {
     const ink = inkFor(process.stdout);
     for (const { family, checks } of reports)
@@ -82,20 +82,4 @@ function isForwarding(family: Family): boolean {
 function lines({ question, result, answer, advice }: Check, ink: Ink): readonly string[] {
   const mark = { good: ink.good('✓'), bad: ink.bad('✗'), note: ink.note('!') }[result];
   return [`${mark} ${question} ${answer}`, ...(advice && result !== 'good' ? [`    ${ink.dim(advice)}`] : [])];
-}
-
-function parseOptions(args: readonly string[]) {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      options: SITUATION_OPTIONS,
-      strict: true,
-      allowPositionals: true,
-    });
-    if (values.output !== 'text' && values.output !== 'json')
-      throw new Error(`--output ${values.output}: must be text or json`);
-    return { options: values, names: positionals };
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message} (see portolan doctor --help)`);
-  }
 }

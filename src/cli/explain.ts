@@ -1,10 +1,10 @@
 // `portolan explain service NAME`: all there is to say about one Service on one node.
-import { parseArgs } from 'node:util';
 import { inkFor } from '../observe/trace/draw.ts';
 import { explainService } from '../observe/trace/explain.ts';
 import { Walker } from '../observe/trace/walk.ts';
 import { observationsOf } from './explain-observations.ts';
 import { explanationText } from './explain-text.ts';
+import { parseQuestion, printJson } from './trace-options.ts';
 import { namedService } from './trace-service.ts';
 import { SITUATION_HELP, SITUATION_OPTIONS, situationOf } from './trace-situation.ts';
 import { UsageError } from './usage-error.ts';
@@ -19,12 +19,12 @@ ${SITUATION_HELP}
 `;
 
 export async function run(args: readonly string[]): Promise<number> {
-  const { options, words } = parseOptions(args);
+  const { options, names, isJson } = parseQuestion('explain', args, SITUATION_OPTIONS);
   if (options.help) {
     process.stdout.write(HELP);
     return 0;
   }
-  const [kind, name] = words;
+  const [kind, name] = names;
   if (kind !== 'service' || name === undefined) throw new UsageError('say: portolan explain service NAME');
   if (!options.filename && options.kubeconfig === undefined)
     throw new UsageError('which objects? Give files with -f, or --kubeconfig');
@@ -49,23 +49,7 @@ export async function run(args: readonly string[]): Promise<number> {
       }),
     );
   }
-  if (options.output === 'json') process.stdout.write(`${JSON.stringify(explanations, undefined, 2)}\n`);
+  if (isJson) printJson(explanations);
   else for (const one of explanations) process.stdout.write(explanationText(one, inkFor(process.stdout)));
   return 0;
-}
-
-function parseOptions(args: readonly string[]) {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      options: SITUATION_OPTIONS,
-      strict: true,
-      allowPositionals: true,
-    });
-    if (values.output !== 'text' && values.output !== 'json')
-      throw new Error(`--output ${values.output}: must be text or json`);
-    return { options: values, words: positionals };
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message} (see portolan explain --help)`);
-  }
 }

@@ -1,11 +1,11 @@
 // `portolan trace`: what becomes of a packet on its way through a node's rules, hop by hop, with shares and reasons.
-import { parseArgs } from 'node:util';
 import { familyOf } from '../lib/ip.ts';
 import { packetFrom } from '../observe/trace/clients.ts';
 import { drawTrace, inkFor } from '../observe/trace/draw.ts';
 import { traceReport } from '../observe/trace/report.ts';
 import { Walker } from '../observe/trace/walk.ts';
 import { clientOf, destinationOf } from './trace-ends.ts';
+import { noNames, parseQuestion, printJson } from './trace-options.ts';
 import { SITUATION_HELP, SITUATION_OPTIONS, situationOf } from './trace-situation.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -35,7 +35,8 @@ const OPTIONS = {
 } as const;
 
 export async function run(args: readonly string[]): Promise<number> {
-  const options = parseOptions(args);
+  const { options, names, isJson } = parseQuestion('trace', args, OPTIONS);
+  noNames(names);
   if (options.help) {
     process.stdout.write(HELP);
     return 0;
@@ -57,21 +58,7 @@ export async function run(args: readonly string[]): Promise<number> {
     origins: here.origins,
     book: here.book,
   });
-  process.stdout.write(
-    options.output === 'json'
-      ? `${JSON.stringify(report, undefined, 2)}\n`
-      : drawTrace(report, inkFor(process.stdout), options.all),
-  );
+  if (isJson) printJson(report);
+  else process.stdout.write(drawTrace(report, inkFor(process.stdout), options.all));
   return 0;
-}
-
-function parseOptions(args: readonly string[]) {
-  try {
-    const { values } = parseArgs({ args: [...args], options: OPTIONS, strict: true });
-    if (values.output !== 'text' && values.output !== 'json')
-      throw new Error(`--output ${values.output}: must be text or json`);
-    return values;
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message} (see portolan trace --help)`);
-  }
 }

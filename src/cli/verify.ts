@@ -1,10 +1,10 @@
 // `portolan verify`: do the rules that are there do what the objects say? Exit code 0: yes, 1: no, 2: it could not be asked.
-import { parseArgs } from 'node:util';
 import { type Ink, inkFor } from '../observe/trace/draw.ts';
 import { causeText } from '../observe/verify/cause.ts';
 import type { Drift } from '../observe/verify/drift.ts';
 import { driftText } from '../observe/verify/drift-text.ts';
 import { type Mismatch, type VerifyReport, verify } from '../observe/verify/verify.ts';
+import { noNames, parseQuestion, printJson } from './trace-options.ts';
 import { SITUATION_HELP, SITUATION_OPTIONS, situationOf } from './trace-situation.ts';
 import { UsageError } from './usage-error.ts';
 import { familiesOf, verifyInputOf } from './verify-input.ts';
@@ -23,7 +23,8 @@ Ends with 0 if all agree, with 1 if something differs. Without --live or --rules
 const OPTIONS = { ...SITUATION_OPTIONS, family: { type: 'string' } } as const;
 
 export async function run(args: readonly string[]): Promise<number> {
-  const options = parseOptions(args);
+  const { options, names, isJson } = parseQuestion('verify', args, OPTIONS);
+  noNames(names);
   if (options.help) {
     process.stdout.write(HELP);
     return 0;
@@ -47,21 +48,9 @@ export async function run(args: readonly string[]): Promise<number> {
     });
   }
   const isGood = reports.every(({ mismatches, drift }) => mismatches.length === 0 && drift.length === 0);
-  if (options.output === 'json')
-    process.stdout.write(`${JSON.stringify({ agrees: isGood, families: reports }, undefined, 2)}\n`);
+  if (isJson) printJson({ agrees: isGood, families: reports });
   else for (const report of reports) process.stdout.write(reportText(report, inkFor(process.stdout)));
   return isGood ? 0 : 1;
-}
-
-function parseOptions(args: readonly string[]) {
-  try {
-    const { values } = parseArgs({ args: [...args], options: OPTIONS, strict: true });
-    if (values.output !== 'text' && values.output !== 'json')
-      throw new Error(`--output ${values.output}: must be text or json`);
-    return values;
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message} (see portolan verify --help)`);
-  }
 }
 
 type FamilyReport = VerifyReport & { readonly family: string; readonly rules: string; readonly milliseconds: number };

@@ -16,7 +16,7 @@ export function parseNftList(text: string, family: Family): Ruleset {
       continue;
     }
     const tableFamily = tokens.next();
-    const table = parseTable(tokens.next(), tokens, family);
+    const table = parseTable(tokens.next(), tokens);
     if (tableFamily === 'inet' || tableFamily === (family === 'IPv4' ? 'ip' : 'ip6')) tables.push(table);
   }
   return { family, tables };
@@ -30,7 +30,7 @@ export function withoutIptablesTables({ family, tables }: Ruleset): Ruleset {
   return { family, tables: tables.filter((table) => !isIptables(table)) };
 }
 
-function parseTable(name: string, tokens: NftTokens, family: Family): Table {
+function parseTable(name: string, tokens: NftTokens): Table {
   const chains = new Map<string, Chain>();
   const sets = new Map<string, ElementSet>();
   tokens.take('{');
@@ -39,7 +39,7 @@ function parseTable(name: string, tokens: NftTokens, family: Family): Table {
     if (tokens.isEmpty || tokens.take('}')) break;
     const word = tokens.next();
     if (word === 'chain') {
-      const chain = parseChain(name, tokens.next(), tokens, family);
+      const chain = parseChain(name, tokens.next(), tokens);
       chains.set(chain.name, chain);
     } else if (word === 'set' || word === 'map') {
       const setName = tokens.next();
@@ -54,7 +54,7 @@ function parseTable(name: string, tokens: NftTokens, family: Family): Table {
 
 const OTHER_BLOCKS = new Set(['counter', 'quota', 'limit', 'flowtable', 'ct', 'secmark', 'synproxy']);
 
-function parseChain(table: string, name: string, tokens: NftTokens, family: Family): Chain {
+function parseChain(table: string, name: string, tokens: NftTokens): Chain {
   const rules: Rule[] = [];
   let base: BaseChain | undefined;
   tokens.take('{');
@@ -63,7 +63,7 @@ function parseChain(table: string, name: string, tokens: NftTokens, family: Fami
     if (tokens.isEmpty || tokens.take('}')) break;
     const words = tokens.line();
     if (words[0] === 'type' && words.includes('hook')) base = parseBase(words);
-    else if (words[0] !== 'comment') rules.push(parseNftRule(words, family));
+    else if (words[0] !== 'comment') rules.push(parseNftRule(words));
   }
   return { table, origin: 'nftables', name, ...(base && { base }), rules };
 }

@@ -1,5 +1,5 @@
 // In: words of a rule that ask something.  Out: what they ask, and with `vmap` what then happens.
-import { type Family, hostCidr, parseCidr, parseIp } from '../../lib/ip.ts';
+import { hostCidr, parseCidr, parseIp } from '../../lib/ip.ts';
 import { anonymousSet, splitAt } from './nft-elements.ts';
 import { keyOf, type Selected, takeSelectors } from './nft-selectors.ts';
 import { type NftTokens, unquoted } from './nft-tokens.ts';
@@ -10,7 +10,7 @@ export interface Found {
   readonly statements: readonly Statement[];
 }
 
-export function parseMatch(tokens: NftTokens, family: Family): Found | undefined {
+export function parseMatch(tokens: NftTokens): Found | undefined {
   const selected = takeSelectors(tokens);
   if (!selected) return undefined;
   const key = keyOf(selected);
@@ -19,7 +19,7 @@ export function parseMatch(tokens: NftTokens, family: Family): Found | undefined
     const statements: Statement[] = key ? [{ kind: 'verdict-map', key, map }] : [{ kind: 'unknown', text: 'vmap' }];
     return { matches: selected.implied, statements };
   }
-  const match = comparison(selected, key, tokens, family);
+  const match = comparison(selected, key, tokens);
   return { matches: [...selected.implied, match], statements: [] };
 }
 
@@ -28,7 +28,7 @@ export function takeSet(tokens: NftTokens): string | ElementSet {
   return tokens.peek() === '{' ? anonymousSet(tokens.block()) : tokens.next().replace(/^@/, '');
 }
 
-function comparison(selected: Selected, key: readonly KeyPart[] | undefined, tokens: NftTokens, family: Family): Match {
+function comparison(selected: Selected, key: readonly KeyPart[] | undefined, tokens: NftTokens): Match {
   const [selector] = selected.selectors;
   if (tokens.take('&')) return maskedMark(tokens);
   const not = tokens.take('!=');
@@ -43,7 +43,7 @@ function comparison(selected: Selected, key: readonly KeyPart[] | undefined, tok
   if (selected.selectors.length > 1 || !selector) return { not, kind: 'unknown', text: values.join(' . ') };
   return {
     not,
-    ...(plainMatch(selector, values.map(unquoted), family) ?? { kind: 'unknown', text: values.join(' ') }),
+    ...(plainMatch(selector, values.map(unquoted)) ?? { kind: 'unknown', text: values.join(' ') }),
   };
 }
 
@@ -62,11 +62,7 @@ function maskedMark(tokens: NftTokens): Match {
   return { not, kind: 'mark', value: Number(tokens.next()) >>> 0, mask };
 }
 
-function plainMatch(
-  selector: Selected['selectors'][number],
-  values: readonly string[],
-  family: Family,
-): MatchKind | undefined {
+function plainMatch(selector: Selected['selectors'][number], values: readonly string[]): MatchKind | undefined {
   const [value = ''] = values;
   switch (selector.kind) {
     case 'ct-state':
@@ -93,17 +89,11 @@ function plainMatch(
       };
     }
     case 'key':
-      return selector.part.kind === 'field' && values.length === 1
-        ? fieldMatch(selector.part.field, value, family)
-        : undefined;
+      return selector.part.kind === 'field' && values.length === 1 ? fieldMatch(selector.part.field, value) : undefined;
   }
 }
 
-function fieldMatch(
-  field: Extract<KeyPart, { kind: 'field' }>['field'],
-  value: string,
-  _family: Family,
-): MatchKind | undefined {
+function fieldMatch(field: Extract<KeyPart, { kind: 'field' }>['field'], value: string): MatchKind | undefined {
   switch (field) {
     case 'src':
     case 'dst': {

@@ -1,12 +1,11 @@
 // In: the words of one rule as nft prints it.  Out: the rule. From the first word that is not known on, all that is left up to the
 // verdict is one match that cannot be judged.
-import type { Family } from '../../lib/ip.ts';
 import { parseMatch } from './nft-matches.ts';
 import { parseStatement } from './nft-statements.ts';
 import { NftTokens, unquoted } from './nft-tokens.ts';
 import type { Match, Rule, Statement } from './ruleset.ts';
 
-export function parseNftRule(words: readonly string[], family: Family): Rule {
+export function parseNftRule(words: readonly string[]): Rule {
   const tokens = new NftTokens(words);
   const matches: Match[] = [];
   const statements: Statement[] = [];
@@ -15,12 +14,12 @@ export function parseNftRule(words: readonly string[], family: Family): Rule {
       tokens.next();
       continue;
     }
-    const statement = parseStatement(tokens, family);
+    const statement = parseStatement(tokens);
     if (statement) {
       statements.push(...statement);
       continue;
     }
-    const found = parseMatch(tokens, family);
+    const found = parseMatch(tokens);
     if (found) {
       matches.push(...found.matches);
       statements.push(...found.statements);

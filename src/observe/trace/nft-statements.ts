@@ -1,11 +1,11 @@
 // In: words of a rule that do something.  Out: what they do; undefined, and nothing taken, if they do nothing that is known.
-import { type Family, parseIp } from '../../lib/ip.ts';
+import { parseIp } from '../../lib/ip.ts';
 import { takeSet } from './nft-matches.ts';
 import { keyOf, takeSelectors } from './nft-selectors.ts';
 import type { NftTokens } from './nft-tokens.ts';
 import type { Statement } from './ruleset.ts';
 
-export function parseStatement(tokens: NftTokens, _family: Family): readonly Statement[] | undefined {
+export function parseStatement(tokens: NftTokens): readonly Statement[] | undefined {
   const parse = STATEMENTS[tokens.peek()];
   if (parse) {
     tokens.next();
