@@ -24,6 +24,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 
 export async function main(program: string, args: readonly string[]): Promise<number> {
   const [name = 'help', ...rest] = program === 'kube-proxy' ? ['proxy', ...args] : args;
+  if (program === 'kubectl-portolan') return runKubectlPlugin(args);
   const command = COMMANDS[name];
   if (!command) return showHelp(name);
   try {
@@ -31,6 +32,16 @@ export async function main(program: string, args: readonly string[]): Promise<nu
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     process.stderr.write(`portolan ${name}: ${error.message}\n`);
+    return 2;
+  }
+}
+
+async function runKubectlPlugin(args: readonly string[]): Promise<number> {
+  try {
+    return await (await import('./kubectl-plugin.ts')).run(args);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`kubectl portolan: ${error.message}\n`);
     return 2;
   }
 }

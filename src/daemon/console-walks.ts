@@ -105,7 +105,9 @@ async function sightOf(
   const model = modelOf(state, family);
   const { ruleset, text } = await heldRules(family, mode);
   const { host, hostIps } = await hostOf(settings, family);
-  const planned = mode.plan({ nodeName, node: snapshot.node, model, settings }, hostIps, text);
+  // Planned from nothing, not as a change to the plan before.
+  const view = { nodeName, node: snapshot.node, model: { ...model, isFresh: true }, settings };
+  const planned = mode.plan(view, hostIps, text);
   const book = new AddressBook(model);
   return {
     ...planned,

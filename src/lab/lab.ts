@@ -6,9 +6,10 @@ import { kubeconfigText } from './apiserver/kubeconfig.ts';
 import { type ApiServer, startApiServer } from './apiserver/server.ts';
 import type { Deployment, Pod } from './apiserver/types.ts';
 import { Chaos } from './chaos/chaos.ts';
-import { API_PORT, agentConfiguration, CONFIGURATION, NodeAgent } from './cluster/agent.ts';
+import { API_PORT, NodeAgent } from './cluster/agent.ts';
 import { firstApplications } from './cluster/manifests.ts';
 import { nodeObjects } from './cluster/nodes.ts';
+import { type LabConsole, startLabConsole } from './console.ts';
 import { LabRefusal } from './control.ts';
 import { findPlace, type Place, type RunningPod } from './hosts.ts';
 import { hostFilesScript } from './inside-host.ts';
@@ -34,6 +35,7 @@ export class Lab {
   readonly pods: LabPods;
   readonly agents: ReadonlyMap<string, NodeAgent>;
   readonly chaos: Chaos;
+  #console: LabConsole | undefined;
   #isClosing = false;
 
   static async open(options: LabOptions): Promise<Lab> {
@@ -47,6 +49,7 @@ export class Lab {
         serviceCIDRs: options.networks.services,
         runtime: pods,
         advertise: { ip: cluster.nodes[0]!.ips[0]!, port: API_PORT },
+        connectToNode: (name, port) => network.connect(name, '127.0.0.1', port),
       });
       pods.server = server;
       const lab = new Lab(options, cluster, network, server, pods);
@@ -65,15 +68,23 @@ export class Lab {
     this.network = network;
     this.server = server;
     this.pods = pods;
-    this.agents = new Map(cluster.nodes.map(({ name }) => [name, new NodeAgent(network, name)]));
+    const settings = { mode: options.mode, podCIDRs: options.networks.pods };
+    this.agents = new Map(cluster.nodes.map(({ name }) => [name, new NodeAgent(network, name, settings)]));
     this.chaos = new Chaos(this);
+  }
+
+  /** The page for all nodes. */
+  get consoleUrl(): string {
+    return this.#console!.url;
   }
 
   /** Resolves when every first application runs and every agent has written its rules, or when the lab is closed. */
   async ready(timeoutMs = READY_TIMEOUT_MS): Promise<void> {
     const deadline = Date.now() + timeoutMs;
     while (!this.#isClosing && !(await this.#isReady())) {
-      if (Date.now() > deadline) throw new Error(this.#complaint());
+      const hopeless = [...this.agents.values()].find(({ failure }) => failure !== undefined);
+      if (hopeless) throw new LabRefusal(`kube-proxy cannot run on ${hopeless.node}: ${hopeless.failure}`);
+      if (Date.now() > deadline) throw new LabRefusal(this.#complaint());
       await delay(50);
     }
   }
@@ -93,17 +104,25 @@ export class Lab {
     });
   }
 
-  /** Has a node's agent, or every one, work in another mode. */
+  /** Has a node's agent, or every one, work in another mode. Where that cannot be, all stays as it was. */
   async changeMode(mode: string, node?: string): Promise<void> {
     const agents = [...this.agents.values()].filter((agent) => node === undefined || agent.node === node);
     if (agents.length === 0) throw new LabRefusal(`no node is called ${node}`);
-    await Promise.all(agents.map((agent) => agent.changeMode(this.#agentConfiguration(mode))));
-    await this.ready();
+    const before = agents.map((agent) => ({ agent, mode: agent.mode }));
+    await Promise.all(agents.map((agent) => agent.changeMode(mode)));
+    try {
+      await this.ready();
+    } catch (refusal) {
+      await Promise.all(before.map(({ agent, mode }) => agent.changeMode(mode)));
+      await this.ready();
+      throw refusal;
+    }
   }
 
   /** Resolves when nothing of the lab is left. */
   async close(): Promise<void> {
     this.#isClosing = true;
+    await this.#console?.close();
     await Promise.all([...this.agents.values()].map((agent) => agent.stop()));
     await this.server.close();
     await this.network.close();
@@ -115,6 +134,9 @@ export class Lab {
     this.server.seed(nodeObjects(this.cluster, new Date()));
     this.server.seed(firstApplications(this.options.networks.services));
     await Promise.all([...this.agents.values()].map((agent) => agent.start()));
+    this.#console = await startLabConsole({
+      nodes: nodes.map(({ name }) => ({ name, connect: (port) => this.network.connect(name, '127.0.0.1', port) })),
+    });
   }
 
   /** Its files, and its way to the API server: on its own loopback, and for the Service `kubernetes` on the control plane. */
@@ -124,12 +146,7 @@ export class Lab {
     if (name === control.name) await this.network.forward(name, API_PORT, this.server.port, control.ips[0]);
     await this.#writeFiles(name, {
       kubeconfig: kubeconfigText({ url: `http://127.0.0.1:${API_PORT}` }),
-      [CONFIGURATION]: this.#agentConfiguration(this.options.mode),
     });
-  }
-
-  #agentConfiguration(mode: string): string {
-    return agentConfiguration({ mode, podCIDRs: this.options.networks.pods });
   }
 
   async #writeFiles(name: string, more: Readonly<Record<string, string>>): Promise<void> {
@@ -155,9 +172,7 @@ export class Lab {
 
   #complaint(): string {
     const waiting = this.#waitingDeployments();
-    const logs = [...this.agents.values()].map(
-      ({ node, log }) => `--- the agent of ${node} said:\n${log.slice(-2000)}`,
-    );
+    const logs = [...this.agents.values()].map(({ node, log }) => `--- the agent of ${node} said:\n${log}`);
     return `the lab did not become ready; waiting for ${waiting.join(', ') || 'the agents'}\n${logs.join('\n')}`;
   }
 }

@@ -4,6 +4,8 @@ import type { Lab } from './lab.ts';
 
 export interface LabStatus {
   readonly url: string;
+  /** The console of all nodes. */
+  readonly consoleUrl: string;
   readonly kubeconfig: string;
   readonly nodeCIDRs: readonly string[];
   readonly podCIDRs: readonly string[];
@@ -56,6 +58,7 @@ export async function labStatus(lab: Lab, kubeconfig: string): Promise<LabStatus
   );
   return {
     url: lab.server.url,
+    consoleUrl: lab.consoleUrl,
     kubeconfig,
     nodeCIDRs: lab.options.networks.nodes,
     podCIDRs: lab.options.networks.pods,

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Access, authenticate, authorize } from './access.ts';
 import type { PodRuntime } from './controllers/pods.ts';
 import { discoveryDocument } from './discovery.ts';
+import { type ConnectToNode, serveNodeProxy } from './node-proxy.ts';
 import { type Pages, readList, readOne, requireStored } from './read.ts';
 import { type ApiRequest, parseRequest, unknownPath } from './request.ts';
 import { scaleOf } from './scale.ts';
@@ -26,6 +27,7 @@ export interface HandlerSettings extends WatchSettings {
   readonly access: readonly Access[] | undefined;
   readonly runtime: PodRuntime | undefined;
   readonly onRequest: ((request: ApiRequest) => void) | undefined;
+  readonly connectToNode: ConnectToNode | undefined;
 }
 
 export async function handle(
@@ -34,6 +36,7 @@ export async function handle(
   response: ServerResponse,
 ): Promise<void> {
   try {
+    if (serveNodeProxy(message, response, settings.connectToNode, settings.access)) return;
     const url = new URL(message.url ?? '/', 'http://server');
     const access = authenticate(settings.access, message.headers.authorization);
     const request = parseRequest(message, url);

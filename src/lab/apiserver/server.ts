@@ -13,6 +13,7 @@ import { Faults } from './faults.ts';
 import { firstObjects } from './first-objects.ts';
 import { faultAnswer, type HandlerSettings, handle } from './handler.ts';
 import { apply, listed, type Selection } from './hands.ts';
+import type { ConnectToNode } from './node-proxy.ts';
 import type { KubeObject } from './object.ts';
 import { Pages } from './read.ts';
 import type { ApiRequest } from './request.ts';
@@ -40,6 +41,8 @@ export interface ApiServerOptions {
   readonly runtime?: PodRuntime;
   /** Where the API server itself is reached inside the cluster; with it there is a Service default/kubernetes. */
   readonly advertise?: { readonly ip: string; readonly port: number };
+  /** How programs on nodes are reached; with it there is `/api/v1/nodes/NAME:PORT/proxy`. */
+  readonly connectToNode?: ConnectToNode;
   /** Told of every request for resources that is allowed, before any fault. */
   readonly onRequest?: (request: ApiRequest) => void;
   /** Told of what goes wrong in controllers; they try again by themselves. */
@@ -115,6 +118,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     access: options.access,
     runtime: options.runtime,
     onRequest: options.onRequest,
+    connectToNode: options.connectToNode,
     bookmarkIntervalMs: options.bookmarkIntervalMs ?? 60_000,
   };
   const listener: RequestListener = (message, response) => void handle(settings, message, response);

@@ -7,10 +7,12 @@ import { mainProgram } from '../package-files.ts';
 
 export const API_PORT = 6443;
 /** In the node's /run. */
-export const CONFIGURATION = 'kube-proxy.json';
+const CONFIGURATION = 'kube-proxy.json';
 const RESTART_MS = 500;
 const STOP_MS = 3000;
 const LOG_CHARACTERS = 200_000;
+/** An agent that ended so often by itself, without having come to work in between, never will. */
+const HOPELESS = 2;
 
 export interface AgentSettings {
   readonly mode: string;
@@ -18,16 +20,18 @@ export interface AgentSettings {
 }
 
 /** What a node's agent reads: short waits, so that a person sees what a change does; no kernel-wide settings. */
-export function agentConfiguration({ mode, podCIDRs }: AgentSettings): string {
+function agentConfiguration({ mode, podCIDRs }: AgentSettings): string {
   const rules = { minSyncPeriod: '100ms', syncPeriod: '5s' };
   const configuration = {
     apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
     kind: 'KubeProxyConfiguration',
     mode,
+    ...(mode === 'userspace' && { featureGates: { PortolanUserspaceMode: true } }),
     clientConnection: { kubeconfig: '/run/kubeconfig' },
     clusterCIDR: podCIDRs.join(','),
     healthzBindAddress: '0.0.0.0:10256',
     metricsBindAddress: '127.0.0.1:10249',
+    portolan: { consoleBindAddress: '127.0.0.1', serviceMetrics: true },
     iptables: rules,
     nftables: rules,
     ipvs: rules,
@@ -39,19 +43,29 @@ export function agentConfiguration({ mode, podCIDRs }: AgentSettings): string {
 export class NodeAgent {
   readonly node: string;
   readonly #network: Network;
+  #settings: AgentSettings;
   #process: HostProcess | undefined;
+  #failures = 0;
   #isStopping = false;
   #ended: Promise<void> = Promise.resolve();
   #log = '';
 
-  constructor(network: Network, node: string) {
+  constructor(network: Network, node: string, settings: AgentSettings) {
     this.#network = network;
     this.node = node;
+    this.#settings = settings;
+  }
+
+  get mode(): string {
+    return this.#settings.mode;
   }
 
   /** Resolves when the program has been started; it goes on by itself. */
   async start(): Promise<void> {
     this.#isStopping = false;
+    this.#failures = 0;
+    const write = ['sh', '-c', `cat > ${hostFolder(this.node)}/${CONFIGURATION}`];
+    await this.#network.exec(this.node, write, { stdin: agentConfiguration(this.#settings) });
     await this.#spawn();
     this.#ended = this.#keepRunning();
   }
@@ -69,13 +83,23 @@ export class NodeAgent {
     await this.#process?.kill('SIGKILL');
   }
 
+  /** The end of what it said. */
   get log(): string {
-    return this.#log;
+    return this.#log.slice(-2000);
+  }
+
+  /** Why it cannot work; undefined while there is hope. */
+  get failure(): string | undefined {
+    if (this.#failures < HOPELESS) return undefined;
+    const errors = [...this.#log.matchAll(/^E.*? err=("(?:[^"\\]|\\.)*")/gm)];
+    return errors.length > 0 ? (JSON.parse(errors.at(-1)![1]!) as string) : this.log;
   }
 
   /** Whether its rules are as the API server says, by its own word. */
   async isHealthy(): Promise<boolean> {
-    return (await this.#page('127.0.0.1:10256/healthz')) !== undefined;
+    const isHealthy = (await this.#page('127.0.0.1:10256/healthz')) !== undefined;
+    if (isHealthy) this.#failures = 0;
+    return isHealthy;
   }
 
   /** As it tells whoever asks the node. */
@@ -84,12 +108,11 @@ export class NodeAgent {
   }
 
   /** Ends the program, removes its rules, and starts it again in another mode. */
-  async changeMode(configuration: string): Promise<void> {
+  async changeMode(mode: string): Promise<void> {
     await this.stop();
+    this.#settings = { ...this.#settings, mode };
     const cleanup = await this.#network.exec(this.node, this.#argv(['--cleanup']), { env: this.#env() });
     if (cleanup.status !== 0) throw new Error(`kube-proxy --cleanup in ${this.node}: ${cleanup.stderr}`);
-    const write = `cat > ${hostFolder(this.node)}/${CONFIGURATION}`;
-    await this.#network.exec(this.node, ['sh', '-c', write], { stdin: configuration });
     await this.start();
   }
 
@@ -110,8 +133,9 @@ export class NodeAgent {
 
   async #keepRunning(): Promise<void> {
     while (!this.#isStopping) {
-      await this.#process!.exited;
+      const { signal } = await this.#process!.exited;
       if (this.#isStopping) return;
+      if (signal === null) this.#failures++;
       await delay(RESTART_MS);
       if (!this.#isStopping) await this.#spawn().catch(() => {}); // the network is closing
     }

@@ -15,11 +15,12 @@ export function labMap(status: LabStatus): string {
   ].join('\n');
 }
 
-export function thingsToTry({ nodes, url, kubeconfig }: LabStatus): string {
+export function thingsToTry({ nodes, url, consoleUrl, kubeconfig }: LabStatus): string {
   const rules = nodes.some(({ mode }) => mode === 'nftables')
     ? 'nft list table ip kube-proxy'
     : 'iptables -v --numeric --table nat --list KUBE-SERVICES';
   return `API server  ${url}  (kubeconfig: ${kubeconfig})
+Console     ${consoleUrl}
 
 Three things to try, in another terminal:
   1. portolan lab curl --from client http://node1:30180/ --times 100
