@@ -8,7 +8,6 @@ import type { Node } from './api/objects.ts';
 import { isGateEnabled } from './config/feature-gates.ts';
 import type { Ready } from './config/options.ts';
 import { watchConfigFile } from './config/watch.ts';
-import { removeOtherModes } from './daemon/cleanup.ts';
 import { ClusterWatch } from './daemon/cluster-watch.ts';
 import type { AgentConsole } from './daemon/console.ts';
 import { FamilyLoop } from './daemon/family-loop.ts';
@@ -191,7 +190,10 @@ async function familyLoop(
     onUpdated: (of) => observers.updated(of),
     onFirstSync: () => {
       const isLast = families.every((other) => other === family || loops.get(other)?.hasSynced);
-      if (isLast) void removeOtherModes(configuration.mode, log);
+      if (isLast)
+        void import('./daemon/cleanup.ts').then(({ removeOtherModes }) =>
+          removeOtherModes({ mode: configuration.mode, variant: agent.variant }, log),
+        );
     },
     onReport: (report) => {
       observers.nothingPending();

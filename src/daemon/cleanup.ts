@@ -1,12 +1,26 @@
 // Removes what modes have left on this host, and nothing else. Every part is tried, also after one that failed.
+import { isNotFound } from '../kernel/error.ts';
 import { legacyTables } from '../kernel/host.ts';
-import { Iptables } from '../kernel/iptables.ts';
+import { IpSets } from '../kernel/ipset.ts';
+import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
+import { Ipvs } from '../kernel/ipvs.ts';
+import { Links } from '../kernel/links.ts';
 import { Nftables } from '../kernel/nftables.ts';
 import { FAMILIES, type Family } from '../lib/ip.ts';
-import { removeRules } from '../modes/iptables/cleanup.ts';
+import { type Footprint, NO_FOOTPRINT } from '../modes/footprint.ts';
+import { IPTABLES_FOOTPRINT, removeRules } from '../modes/iptables/cleanup.ts';
+import { IPVS_FOOTPRINT } from '../modes/ipvs/chains.ts';
+import { removeIpvs } from '../modes/ipvs/cleanup.ts';
 import type { ModeName } from '../modes/mode.ts';
 import { TABLE_NAME } from '../modes/nftables/names.ts';
+import { removeRules as removeUserspaceRules } from '../modes/userspace/apply.ts';
 import type { Log } from '../observe/log.ts';
+
+/** The mode that runs, if one does: its own rules stay. */
+interface Running {
+  readonly mode: ModeName;
+  readonly variant: IptablesVariant;
+}
 
 interface Part {
   readonly mode: ModeName;
@@ -16,17 +30,18 @@ interface Part {
 
 /** `kube-proxy --cleanup`. True if everything that was there could be removed. */
 export async function cleanUp(log: Log): Promise<boolean> {
-  const worked = await removeAll(parts(), log);
+  const worked = await removeAll(await parts(), log);
   if (!worked) log.error('encountered an error while tearing down rules', 'command failed');
   return worked;
 }
 
-/** After the first sync of a mode: what another one left would go on catching packets. Upstream's kube-proxy removes
- *  nftables rules when it starts in another mode and iptables rules when it starts in nftables mode, and so do we, but only
- *  when the new rules stand, so that no packet meets neither. */
-export async function removeOtherModes(mode: ModeName, log: Log): Promise<void> {
-  const isOld = ({ mode: of }: Part): boolean => (mode === 'nftables' ? of !== 'nftables' : of === 'nftables');
-  await removeAll(parts().filter(isOld), log);
+/** After the first sync of a mode: what another one left would go on catching packets. Done only now that the new rules stand, so
+ *  that no packet meets neither. Upstream's kube-proxy does it before, and leaves iptables and IPVS rules to each other. */
+export async function removeOtherModes(running: Running, log: Log): Promise<void> {
+  await removeAll(
+    (await parts(running)).filter(({ mode }) => mode !== running.mode),
+    log,
+  );
 }
 
 async function removeAll(all: readonly Part[], log: Log): Promise<boolean> {
@@ -42,24 +57,39 @@ async function removeAll(all: readonly Part[], log: Log): Promise<boolean> {
   return worked;
 }
 
-function parts(): readonly Part[] {
+/** IPVS mode first: its rules refer to chains that iptables mode has too. */
+async function parts(running?: Running): Promise<readonly Part[]> {
+  const iptables = await usableIptables(running?.variant);
+  const keep = (each: Iptables): Footprint => footprintOf(running, each);
   return [
-    ...FAMILIES.map((family) => iptablesPart(family, 'nft')),
-    // To ask legacy iptables for a table is to make it, so a host without any is left alone.
-    ...FAMILIES.filter((family) => legacyTables(family).length > 0).map((family) => iptablesPart(family, 'legacy')),
+    { mode: 'ipvs', name: 'IPVS', remove: () => removeIpvsMode(iptables, keep) },
+    ...iptables.map(
+      (each): Part => ({ mode: 'iptables', name: each.name, remove: () => removeRules(each, keep(each)) }),
+    ),
+    ...iptables.map((each): Part => ({ mode: 'userspace', name: each.name, remove: () => removeUserspaceRules(each) })),
     ...FAMILIES.map(nftablesPart),
   ];
 }
 
-function iptablesPart(family: Family, variant: 'nft' | 'legacy'): Part {
-  const iptables = new Iptables(family, variant);
-  return {
-    mode: 'iptables',
-    name: iptables.name,
-    remove: async () => {
-      if ((await iptables.unusableBecause()) === undefined) await removeRules(iptables);
-    },
-  };
+async function usableIptables(variant: IptablesVariant = 'nft'): Promise<readonly Iptables[]> {
+  const all = FAMILIES.flatMap((family) => [
+    new Iptables(family, variant === 'auto' ? 'auto' : 'nft'),
+    // To ask legacy iptables for a table is to make it, so a host without any is left alone.
+    ...(legacyTables(family).length > 0 ? [new Iptables(family, 'legacy')] : []),
+  ]);
+  const problems = await Promise.all(all.map((each) => each.unusableBecause()));
+  return all.filter((_, i) => problems[i] === undefined);
+}
+
+function footprintOf(running: Running | undefined, iptables: Iptables): Footprint {
+  if (!running || iptables.variant !== running.variant) return NO_FOOTPRINT;
+  return running.mode === 'iptables' ? IPTABLES_FOOTPRINT : running.mode === 'ipvs' ? IPVS_FOOTPRINT : NO_FOOTPRINT;
+}
+
+async function removeIpvsMode(iptables: readonly Iptables[], keep: (iptables: Iptables) => Footprint): Promise<void> {
+  const sets = new IpSets();
+  if ((await sets.unusableBecause()) !== undefined) return; // a kernel without sets has nothing of IPVS mode
+  await removeIpvs({ ipvs: await Ipvs.open(), sets, links: new Links(), iptables, keep });
 }
 
 function nftablesPart(family: Family): Part {
@@ -71,6 +101,8 @@ function nftablesPart(family: Family): Part {
       const nftables = new Nftables();
       try {
         if (await nftables.getTable(table)) await nftables.commit(table, [{ op: 'delete-table' }]);
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
       } finally {
         nftables.close();
       }

@@ -23,6 +23,7 @@ const EXIT_RESOURCE_PROBLEM = 4; // the xtables lock was not to be had, or the k
 
 export class Iptables {
   readonly family: Family;
+  readonly variant: IptablesVariant;
   readonly #name: string;
   readonly #runProcess: RunProcess;
   #queue: Promise<unknown> = Promise.resolve();
@@ -31,6 +32,7 @@ export class Iptables {
   /** `run`: how programs are started, where it is not in this process's own network namespace. */
   constructor(family: Family, variant: IptablesVariant = 'auto', run: RunProcess = runProcess) {
     this.family = family;
+    this.variant = variant;
     this.#runProcess = run;
     this.#name = programName(family, variant);
   }

@@ -1,4 +1,5 @@
 // The iptables chains of IPVS mode and the jumps into them. Jumps are only ever added where missing.
+import { type Footprint, footprint, keepsChain, keepsJump, NO_FOOTPRINT } from '../footprint.ts';
 import type { IpvsRules } from './rules.ts';
 
 export type Table = 'nat' | 'filter';
@@ -96,17 +97,20 @@ export function restoreLines(
 }
 
 /** Lines for iptables-restore that leave nothing of ours; none if nothing is there. A chain that somebody else's rules lead
- *  to is only emptied. */
-export function removalLines(held: HeldChains): string[] {
+ *  to is only emptied. `keep`: what the mode that runs now uses. */
+export function removalLines(held: HeldChains, keep = NO_FOOTPRINT): string[] {
   return (['nat', 'filter'] as const).flatMap((table) => {
-    const jumps = JUMPS.filter((jump, i) => jump.table === table && held.jumps.has(i));
-    const chains = ownChains(table).filter((chain) => held.chains[table].has(chain));
+    const jumps = JUMPS.filter((jump, i) => jump.table === table && held.jumps.has(i) && !keepsJump(keep, jump));
+    const isGoing = (chain: string): boolean => held.chains[table].has(chain) && !keepsChain(keep, table, chain);
+    const chains = ownChains(table).filter(isGoing);
     if (jumps.length + chains.length === 0) return [];
     const deletions = jumps.map(({ from, rule }) => `-D ${from} ${rule}`);
     const gone = chains.filter((chain) => !held.referenced[table].has(chain)).map((chain) => `-X ${chain}`);
     return [`*${table}`, ...chains.map(chainLine), ...deletions, ...gone, 'COMMIT'];
   });
 }
+
+export const IPVS_FOOTPRINT: Footprint = footprint({ nat: ownChains('nat'), filter: ownChains('filter') }, JUMPS);
 
 function ownChains(table: Table): readonly string[] {
   return table === 'nat' ? [...CHAINS.nat, LOCAL_CLIENTS_CHAIN] : CHAINS.filter;

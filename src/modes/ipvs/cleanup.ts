@@ -6,6 +6,7 @@ import type { Iptables } from '../../kernel/iptables.ts';
 import type { Ipvs } from '../../kernel/ipvs.ts';
 import type { Links } from '../../kernel/links.ts';
 import { FAMILIES, familyOf } from '../../lib/ip.ts';
+import type { Footprint } from '../footprint.ts';
 import { boundAddresses, DEVICE, heldSets } from './apply.ts';
 import { heldChains, removalLines } from './chains.ts';
 import { ownership } from './diff.ts';
@@ -18,10 +19,12 @@ export interface CleanupDrivers {
   readonly links: Links;
   /** Every usable one: rules may be in either variant. */
   readonly iptables: readonly Iptables[];
+  /** What the mode that runs now uses, in one of them. */
+  readonly keep?: (iptables: Iptables) => Footprint;
 }
 
 /** What is ours is told by our sets and our device, so these go last; and the rules before the sets that they refer to. */
-export async function removeIpvs({ ipvs, sets, links, iptables }: CleanupDrivers): Promise<void> {
+export async function removeIpvs({ ipvs, sets, links, iptables, keep }: CleanupDrivers): Promise<void> {
   const held = await Promise.all(
     FAMILIES.map(async (family) => ({
       family,
@@ -37,7 +40,7 @@ export async function removeIpvs({ ipvs, sets, links, iptables }: CleanupDrivers
     });
     await ipvs.send(ours.map((server) => ipvs.requests.deleteServer(server)));
   }
-  for (const each of iptables) await each.restore(removalLines(heldChains(await each.save())));
+  for (const each of iptables) await each.restore(removalLines(heldChains(await each.save()), keep?.(each)));
   const device = await links.device(DEVICE);
   if (device?.kind === 'dummy') await links.deleteDevice(device);
   await sets.destroy(held.flatMap((state) => [...state.sets.keys()].map((name) => kernelSet(name, state.family))));
