@@ -51,7 +51,9 @@ export function machine(): Machine | { readonly missing: string } {
   const qemu = found('qemu-system-x86_64');
   if (!qemu) return { missing: 'qemu-system-x86_64 is not installed (Debian package qemu-system-x86)' };
   const busybox = found('busybox');
-  if (!busybox) return { missing: 'busybox is not installed (Debian package busybox-static)' };
+  if (!busybox || !isStatic(busybox)) {
+    return { missing: 'a busybox that needs no libraries is not installed (Debian package busybox-static)' };
+  }
   const kernel = testKernel();
   return 'missing' in kernel ? kernel : { kernel, qemu, busybox };
 }
@@ -187,6 +189,11 @@ cd '${process.cwd()}'
 sync
 exec ${SHARED}/poweroff -f
 `;
+}
+
+/** Whether a program needs nobody to load it. */
+function isStatic(program: string): boolean {
+  return !readFileSync(program).includes('/ld-linux');
 }
 
 function found(program: string): string | undefined {
