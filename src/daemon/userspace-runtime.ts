@@ -7,7 +7,7 @@ import type { NodeIdentity } from '../model/resolve.ts';
 import type { UserspaceDrivers } from '../modes/userspace/apply.ts';
 import { Claims } from '../modes/userspace/claims.ts';
 import type { UserspaceChange, UserspaceState } from '../modes/userspace/diff.ts';
-import { type UserspaceFacts, userspaceFacts } from '../modes/userspace/facts.ts';
+import { type UserspaceFacts, unusableBecause, userspaceFacts } from '../modes/userspace/facts.ts';
 import type { UserspacePlan } from '../modes/userspace/plan.ts';
 import { parsePortRange } from '../modes/userspace/ports.ts';
 import type { OpenConnections } from '../modes/userspace/relay-host.ts';
@@ -19,6 +19,7 @@ import type { NodeSettings } from '../node/facts.ts';
 import type { Log } from '../observe/log.ts';
 import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
 import type { Tracker } from '../track/tracker.ts';
+import { FatalError } from './fatal.ts';
 import { commonRuntime, type ModeRuntime } from './runtime.ts';
 
 export interface UserspaceRuntimeOptions {
@@ -52,6 +53,9 @@ export interface UserspaceRuntime extends ModeRuntime {
 
 export function userspaceRuntime(options: UserspaceRuntimeOptions): UserspaceRuntime {
   const { family, iptables, settings, clock, log } = options;
+  const facts = userspaceFacts(settings, family);
+  const unusable = unusableBecause(facts);
+  if (unusable) throw new FatalError(unusable);
   const portRange = parsePortRange(settings.configuration.portRange);
   const udpIdleTimeoutMs = options.udpIdleTimeoutMs ?? DEFAULT_UDP_IDLE_TIMEOUT_MS;
   const relays = new RelayThreads({ udpIdleTimeoutMs, ...(portRange && { portRange }) }, threadCount(), options.onLost);
@@ -62,7 +66,7 @@ export function userspaceRuntime(options: UserspaceRuntimeOptions): UserspaceRun
     identity: options.identity,
     mode: userspaceMode,
     drivers: { iptables, relays, claims },
-    probe: async () => userspaceFacts(settings, family),
+    probe: async () => facts,
     held: undefined,
     owed: NOTHING_OWED,
   };

@@ -1,5 +1,5 @@
 // What userspace mode must know of the machine and of its configuration, in one family: plain data, probed outside.
-import type { Family } from '../../lib/ip.ts';
+import { type Family, isLoopback } from '../../lib/ip.ts';
 import { familyDetector, type NodeSettings } from '../../node/facts.ts';
 import type { LocalDetector } from '../local-detector.ts';
 
@@ -25,6 +25,13 @@ export function userspaceFacts(settings: NodeSettings, family: Family): Userspac
     hostIp: addresses.ips[family],
     detector: familyDetector(settings, family),
   };
+}
+
+/** Why relays cannot work with these facts, or undefined if they can. */
+export function unusableBecause({ bindAddress, hostIp, family }: UserspaceFacts): string | undefined {
+  if (isLoopback(bindAddress)) return 'cannot proxy on localhost';
+  if (isLoopback(hostIp)) return `failed to select a host interface: no ${family} address of this node is known`;
+  return undefined;
 }
 
 export function listensOnAll({ bindAddress, family }: UserspaceFacts): boolean {
