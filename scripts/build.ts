@@ -34,4 +34,19 @@ await build({
   // The build of yaml that is made of modules: the other asks for `require`, which a bundle of modules does not have.
   alias: { yaml: join(root, 'node_modules/yaml/browser/index.js') },
 });
+// The console's page: one program for browsers, and its other files as they are.
+await build({
+  absWorkingDir: root,
+  entryPoints: { main: 'console/main.ts' },
+  outdir: join(target, 'console'),
+  bundle: true,
+  format: 'esm',
+  platform: 'browser',
+  target: 'es2023',
+  legalComments: 'none',
+  minify: true,
+  logLevel: 'warning',
+});
+for (const file of ['index.html', 'console.css', 'rose.svg'])
+  cpSync(join(root, 'console', file), join(target, 'console', file));
 cpSync(join(root, 'LICENSE'), join(target, 'LICENSE'));

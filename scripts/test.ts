@@ -16,7 +16,8 @@ interface Part {
 const parts: Record<string, Part> = {
   check: {
     about: 'formatting, lint and types',
-    run: () => command('biome', 'check', '.') && command('tsc', '--noEmit'),
+    run: () =>
+      command('biome', 'check', '.') && command('tsc', '--noEmit') && command('tsc', '--noEmit', '-p', 'console'),
   },
   unit: {
     about: 'functions, golden files, properties: needs nothing',

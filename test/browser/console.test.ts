@@ -1,12 +1,10 @@
 // The console as a person meets it: a real Chromium, a real agent, a real kernel, and clients that dial.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { NO_BROWSER, openBrowser, openPage, type PageOptions } from './browser.ts';
 import { ConsoleBed, shopSlice } from './console-bed.ts';
-
-const isKeepingPictures = process.env.PORTOLAN_PICTURES === '1';
+import { keepPicture } from './pictures.ts';
 
 describe('the console of an agent', { skip: NO_BROWSER ?? false }, () => {
   let bed: ConsoleBed;
@@ -33,11 +31,6 @@ describe('the console of an agent', { skip: NO_BROWSER ?? false }, () => {
       await close();
     }
   };
-  const keep = async (page: Page, name: string): Promise<void> => {
-    if (!isKeepingPictures) return;
-    await page.waitForTimeout(3500); // until dots are everywhere
-    await page.screenshot({ path: fileURLToPath(new URL(`../../docs/images/${name}.png`, import.meta.url)) });
-  };
 
   test('shows services with what the kernel counts, and the picture of the one that is chosen', () =>
     visit('', async (page) => {
@@ -55,7 +48,7 @@ describe('the console of an agent', { skip: NO_BROWSER ?? false }, () => {
       await page.locator('.edge.busy').first().waitFor({ state: 'attached' });
       await page.locator('.dot').first().waitFor();
       await page.getByRole('option', { name: /storefront.*\d\/s/ }).waitFor();
-      await keep(page, 'console-service-light');
+      await keepPicture(page, 'console-service-light');
     }));
 
   test('finds services by name and by address', () =>
@@ -86,7 +79,7 @@ describe('the console of an agent', { skip: NO_BROWSER ?? false }, () => {
         const { stdout } = await bed.agents.network.exec('n1', ['iptables-save', '-t', 'nat']);
         for (const rule of await page.locator('.hop code').allTextContents())
           assert.ok(!rule.startsWith('-A KUBE-SVC') || stdout.includes(rule), `${rule} is not in the kernel`);
-        await keep(page, 'console-trace-dark');
+        await keepPicture(page, 'console-trace-dark');
       },
       { dark: true },
     ));
@@ -130,7 +123,7 @@ describe('the console of an agent', { skip: NO_BROWSER ?? false }, () => {
         .waitFor();
       await page.getByRole('button', { name: 'Check every address now' }).click();
       await page.getByText(/All agree/).waitFor();
-      await keep(page, 'console-problems-light');
+      await keepPicture(page, 'console-problems-light');
     }));
 
   test('shows where connections go on a map, and what changed when', () =>
@@ -141,11 +134,11 @@ describe('the console of an agent', { skip: NO_BROWSER ?? false }, () => {
         'n2',
         'outside the cluster',
       ]);
-      await keep(page, 'console-map-light');
+      await keepPicture(page, 'console-map-light');
       await page.getByRole('link', { name: 'Changes' }).click();
       await page.getByRole('heading', { name: 'Changes' }).waitFor();
       assert.match((await page.locator('.stages').first().getAttribute('aria-label')) ?? '', /plan .* ms/);
-      await keep(page, 'console-changes-light');
+      await keepPicture(page, 'console-changes-light');
     }));
 
   test('can be used without a mouse', () =>

@@ -11,6 +11,7 @@ test('bars are as long as their share, with the counts beside them', () => {
 });
 
 const STATUS: LabStatus = {
+  consoleUrl: 'http://127.0.0.1:8080/',
   url: 'http://127.0.0.1:6443',
   kubeconfig: '/tmp/kubeconfig',
   nodeCIDRs: ['192.168.50.0/24'],
