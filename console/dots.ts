@@ -17,7 +17,7 @@ interface Dot {
 }
 
 const PIXELS_PER_SECOND = 240;
-const MAX_DOTS_PER_SECOND = 24;
+const MAX_DOTS_PER_SECOND = 40;
 
 export class Dots {
   readonly #layer: SVGGElement;
@@ -38,7 +38,10 @@ export class Dots {
   /** How many connections a dot stands for. */
   get scale(): number {
     const total = this.#entering().reduce((sum, { rate }) => sum + rate, 0);
-    return total <= MAX_DOTS_PER_SECOND ? 1 : 10 ** Math.ceil(Math.log10(total / MAX_DOTS_PER_SECOND));
+    const least = total / MAX_DOTS_PER_SECOND;
+    if (least <= 1) return 1;
+    const power = 10 ** Math.floor(Math.log10(least));
+    return power * [1, 2, 5, 10].find((step) => step * power >= least)!;
   }
 
   start(): void {

@@ -27,6 +27,8 @@ export class ServiceView {
   #picture: PictureView | undefined;
   #rates: RatesShape | undefined;
   #width = 0;
+  #isPartShown = false;
+  #lastChanges: readonly ChangeShape[] = [];
 
   constructor(options: ServiceViewOptions) {
     this.#options = options;
@@ -49,6 +51,7 @@ export class ServiceView {
 
   /** The same service again, after a change, keeps port and trace. */
   show(service: ServiceShape, changes: readonly ChangeShape[]): void {
+    this.#lastChanges = changes;
     const isSame = service.name === this.#service?.name;
     this.#service = service;
     if (!this.#port) this.#portId = service.ports[0]?.id ?? '';
@@ -62,9 +65,9 @@ export class ServiceView {
     );
     if (!isSame) {
       this.#trace?.offer(service.ports);
-      this.#showAllRules();
       this.#rates = undefined;
     }
+    if (!isSame || !this.#isPartShown) this.#showAllRules();
     this.#draw();
     const own = changes.filter(({ services }) => services.includes(service.name)).slice(0, 6);
     this.#changes.replaceChildren(
@@ -104,8 +107,8 @@ export class ServiceView {
         'aria-selected': String(port.id === this.#portId),
         onclick: () => {
           this.#portId = port.id;
-          if (this.#service) this.show(this.#service, []);
-          this.#showAllRules();
+          this.#isPartShown = false;
+          if (this.#service) this.show(this.#service, this.#lastChanges);
         },
       },
       `${name} ${port.protocol} ${port.family}`,
@@ -152,6 +155,7 @@ export class ServiceView {
   }
 
   #showRules(title: string, rules: readonly string[], isPart: boolean): void {
+    this.#isPartShown = isPart;
     this.#rules.replaceChildren(
       el(
         'h3',

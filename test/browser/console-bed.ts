@@ -11,6 +11,8 @@ const CONSOLE_PORT = 10253;
 export interface BedOptions {
   readonly mode?: 'iptables' | 'nftables';
   readonly more?: readonly Manifest[];
+  /** Over what the bed itself sets. */
+  readonly portolan?: Readonly<Record<string, unknown>>;
 }
 
 export class ConsoleBed {
@@ -20,7 +22,7 @@ export class ConsoleBed {
   readonly #ending = new AbortController();
   readonly #clients: Promise<void>[] = [];
 
-  static async open({ mode = 'iptables', more = [] }: BedOptions = {}): Promise<ConsoleBed> {
+  static async open({ mode = 'iptables', more = [], portolan = {} }: BedOptions = {}): Promise<ConsoleBed> {
     const agents = await AgentBed.open();
     try {
       agents.apply(...SHOP, ...more);
@@ -30,10 +32,10 @@ export class ConsoleBed {
           mode,
           iptables: quick,
           nftables: quick,
-          portolan: { consoleBindAddress: '127.0.0.1', serviceMetrics: true },
+          portolan: { consoleBindAddress: '127.0.0.1', serviceMetrics: true, ...portolan },
         },
       });
-      await agents.agent.said(/Serving the console/);
+      await agents.agent.said(/Serving the console|The console needs a token/);
       const tunnel = await tunnelTo(agents);
       return new ConsoleBed(agents, tunnel);
     } catch (error) {

@@ -46,7 +46,7 @@ describe('the console of an agent with ten thousand services', { skip: NO_BROWSE
     await page.getByText(/^1 of 10,006$/).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'service-07777', exact: true }).waitFor();
-    await page.getByText('refused').first().waitFor();
+    await page.locator('.box.end .title').getByText('refused').waitFor();
     await close();
   });
 
