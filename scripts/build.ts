@@ -13,6 +13,7 @@ const PROGRAMS = {
   portolan: 'src/cli/main.ts',
   inside: 'src/lab/network/inside.ts',
   'check-trials': 'src/cli/check-trials.ts',
+  'self-check-worker': 'src/daemon/self-check-worker.ts',
 };
 
 rmSync(target, { recursive: true, force: true });

@@ -16,11 +16,13 @@ import { chooseFamilies, pickVariant, reportLeftovers, reportRunningProxy, tuneK
 import { Runtimes } from './daemon/modes.ts';
 import { NodeWatch } from './daemon/node-watch.ts';
 import { Observers } from './daemon/observers.ts';
+import { type CheckResult, checkNowAndThen } from './daemon/self-check.ts';
 import { type AgentIdentity, acquireAgentLock } from './kernel/agent-lock.ts';
 import type { IptablesVariant } from './kernel/iptables.ts';
 import { type Clock, systemClock } from './lib/clock.ts';
 import { inMilliseconds } from './lib/duration.ts';
 import type { Family } from './lib/ip.ts';
+import type { NodeModel } from './model/model.ts';
 import { nodeAddresses } from './node/addresses.ts';
 import { familyNodePorts, type NodeSettings } from './node/facts.ts';
 import type { Log } from './observe/log.ts';
@@ -80,7 +82,28 @@ async function live(
   for (const family of families) agent.loops.set(family, await familyLoop(agent, settings, family, families, console));
   for (const loop of agent.loops.values()) void loop.run(signal).catch(end.reject);
   agent.observers.nodeEvent('Normal', 'Starting', '');
+  if (CHECKED_MODES.includes(configuration.mode)) startSelfChecks(agent, settings, signal);
   await agent.cluster.run(signal);
+}
+
+/** Modes whose rules packets can be walked through. */
+const CHECKED_MODES: readonly string[] = ['iptables', 'nftables'];
+
+function startSelfChecks(
+  { ready, loops, observers, clock, log, nodeName }: Agent,
+  settings: NodeSettings,
+  signal: AbortSignal,
+): void {
+  const { mode, portolan } = ready.configuration;
+  const periodMs = inMilliseconds(portolan.selfCheckPeriod);
+  if (periodMs === 0) return;
+  const models = (): Map<Family, NodeModel> =>
+    new Map([...loops].flatMap(([family, { syncedModel }]) => (syncedModel ? [[family, syncedModel] as const] : [])));
+  const onResult = (family: Family, { cases, mismatches }: CheckResult): void => {
+    observers.checked(family, cases, mismatches);
+    if (mismatches.length > 0) loops.get(family)?.repair();
+  };
+  void checkNowAndThen({ mode, settings, nodeName, clock, log, periodMs, models, onResult }, signal);
 }
 
 type End = Pick<PromiseWithResolvers<number>, 'resolve' | 'reject'>;

@@ -93,6 +93,7 @@ export function withPortolanFlags(base: Settings, { values, given }: GivenFlags)
     ...base,
     portolan: {
       serviceMetrics: pick('service-metrics', base.portolan.serviceMetrics),
+      selfCheckPeriod: pick('self-check-period', base.portolan.selfCheckPeriod),
       consoleBindAddress: withPort(consoleBindAddress, DEFAULT_CONSOLE_PORT),
       consoleTokenFile: pick('console-token-file', base.portolan.consoleTokenFile),
     },

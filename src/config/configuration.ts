@@ -118,6 +118,8 @@ export interface ConntrackConfiguration {
 export interface PortolanConfiguration {
   /** Count connections per Service on /metrics, in nftables mode. */
   readonly serviceMetrics: boolean;
+  /** How often the agent checks by itself that rules do what objects mean; 0: never. */
+  readonly selfCheckPeriod: Duration;
   /** ip:port of the web console; '': none. */
   readonly consoleBindAddress: string;
   /** File with the token that console users must show; '': none is asked for. */

@@ -63,6 +63,7 @@ export function settingsOf(document: Document): Settings {
     windowsRunAsService: document.windowsRunAsService ?? false,
     portolan: {
       serviceMetrics: portolan.serviceMetrics ?? true,
+      selfCheckPeriod: portolan.selfCheckPeriod ?? 10n * MINUTE,
       consoleBindAddress: portolan.consoleBindAddress ?? '',
       consoleTokenFile: portolan.consoleTokenFile ?? '',
     },

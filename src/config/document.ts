@@ -76,7 +76,12 @@ export const DOCUMENT_FIELDS = {
   portRange: 'string',
   windowsRunAsService: 'bool',
   // Ours: upstream ignores it as an unknown field.
-  portolan: { serviceMetrics: 'bool', consoleBindAddress: 'string', consoleTokenFile: 'string' },
+  portolan: {
+    serviceMetrics: 'bool',
+    selfCheckPeriod: 'duration',
+    consoleBindAddress: 'string',
+    consoleTokenFile: 'string',
+  },
 } as const satisfies Fields;
 
 export const VMODULE_FIELDS = { filePattern: 'string', verbosity: 'uint32' } as const satisfies Fields;

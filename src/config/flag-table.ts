@@ -154,6 +154,12 @@ export const FLAGS = {
     help: 'File with the token that users of the console must show.',
     isOurs: true,
   }),
+  'self-check-period': flag({
+    type: 'duration',
+    default: 10n * MINUTE,
+    help: 'How often the agent checks that its rules do what the objects mean. 0: never.',
+    isOurs: true,
+  }),
   'service-metrics': flag({
     type: 'bool',
     default: true,

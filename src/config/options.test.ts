@@ -313,7 +313,12 @@ test('the userspace mode needs its feature gate, by flag or file', () => {
 test('our own settings come from the file or from flags, and flags win', () => {
   const text = `${HEAD}portolan: {serviceMetrics: true, consoleBindAddress: 127.0.0.1}\n`;
   const invocation = withFile(text, '--console-token-file=/t');
-  const expected = { serviceMetrics: true, consoleBindAddress: '127.0.0.1:10253', consoleTokenFile: '/t' };
+  const expected = {
+    serviceMetrics: true,
+    selfCheckPeriod: 600_000_000_000n,
+    consoleBindAddress: '127.0.0.1:10253',
+    consoleTokenFile: '/t',
+  };
   assert.deepEqual(configuration(invocation).portolan, expected);
   assert.deepEqual(notes(invocation), ['Using iptables proxy']);
   assert.equal(configuration(withFile(text, '--service-metrics=false')).portolan.serviceMetrics, false);

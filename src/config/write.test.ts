@@ -109,6 +109,7 @@ test('lists stand under their key, and what is empty may be left out', () => {
     'portolan:',
     '  consoleBindAddress: ""',
     '  consoleTokenFile: ""',
+    '  selfCheckPeriod: 10m0s',
     '  serviceMetrics: false',
     'windowsRunAsService: true',
   ]);

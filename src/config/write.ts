@@ -1,7 +1,9 @@
 // A configuration in, the document that would produce it out: for --write-config-to and /configz. Of the settings that the
 // document keeps per mode, only the running mode's are filled in.
+import { isDeepStrictEqual } from 'node:util';
 import { formatDuration } from '../lib/duration.ts';
 import type { LoggingConfiguration, Settings, StreamOptions } from './configuration.ts';
+import { settingsOf } from './defaults.ts';
 import { API_VERSION, KIND } from './document.ts';
 import { printYaml, type YamlMap, type YamlValue } from './yaml-print.ts';
 
@@ -13,8 +15,8 @@ export function configurationYaml(settings: Settings): string {
 /** The document as plain data, printable as JSON. */
 export function documentOf(settings: Settings): YamlMap {
   const { clientConnection, conntrack, detectLocal, portolan } = settings;
-  const usesPortolan =
-    !portolan.serviceMetrics || portolan.consoleBindAddress !== '' || portolan.consoleTokenFile !== '';
+  const ours = { ...portolan, selfCheckPeriod: formatDuration(portolan.selfCheckPeriod) };
+  const usesPortolan = !isDeepStrictEqual(portolan, settingsOf({}).portolan); // a file that upstream reads says nothing of us
   return {
     kind: KIND,
     apiVersion: API_VERSION,
@@ -51,7 +53,7 @@ export function documentOf(settings: Settings): YamlMap {
     configSyncPeriod: formatDuration(settings.configSyncPeriod),
     portRange: settings.portRange,
     ...(settings.windowsRunAsService && { windowsRunAsService: true }),
-    ...(usesPortolan && { portolan: { ...portolan } }),
+    ...(usesPortolan && { portolan: ours }),
   };
 }
 

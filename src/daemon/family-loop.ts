@@ -43,6 +43,7 @@ export class FamilyLoop {
   #lastFullAt = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #hasSynced = false;
+  #isSyncing = false;
   /** Flows are to be cleaned up; stays set until that worked. */
   #flowsOwed = false;
   #drift = 0;
@@ -73,6 +74,17 @@ export class FamilyLoop {
     return this.#options.runtime.counts?.();
   }
 
+  /** What was last synced; undefined while a sync is under way or has failed. */
+  get syncedModel(): NodeModel | undefined {
+    return this.#isSyncing || this.#failures > 0 || !this.#hasSynced ? undefined : this.#options.runtime.model();
+  }
+
+  /** Reads the kernel and writes what is wrong. */
+  repair(): void {
+    this.#options.runtime.distrust();
+    this.requestSync();
+  }
+
   requestSync(): void {
     const { family, metrics, clock, onQueued } = this.#options;
     metrics.lastQueuedTimestamp.of({ ip_family: family }).set(clock.wallNow() / 1000);
@@ -84,21 +96,17 @@ export class FamilyLoop {
     const { family, runtime, onUpdated, onTrouble, metrics, clock, log } = this.#options;
     onUpdated(family);
     metrics.lastQueuedTimestamp.of({ ip_family: family }).set(clock.wallNow() / 1000);
-    const restore = (): void => {
-      runtime.distrust();
-      this.requestSync();
-    };
     const watching = runtime.watch(
       {
         changed: (what) => {
           this.#drift++;
           onTrouble(family, 'drift', `rules were changed by somebody else: ${what}`);
           log.warning('Rules were changed by somebody else and are being restored', { ipFamily: family, what });
-          restore();
+          this.repair();
         },
         doubted: (why) => {
           log.info('Comparing the rules with what they should be', { ipFamily: family, why }, 2);
-          restore();
+          this.repair();
         },
       },
       signal,
@@ -111,6 +119,7 @@ export class FamilyLoop {
     const startedAt = clock.now();
     if (runtime.checksHourly && startedAt - this.#lastFullAt > HOUR_MS) runtime.distrust();
     let isFull = true;
+    this.#isSyncing = true;
     try {
       const report = await runtime.sync();
       isFull = report.wasFull;
@@ -131,6 +140,7 @@ export class FamilyLoop {
       });
       return false;
     } finally {
+      this.#isSyncing = false;
       const seconds = (clock.now() - startedAt) / 1000;
       metrics.syncDuration.of({ ip_family: family }).observe(seconds);
       const kind = isFull ? metrics.syncFullDuration : metrics.syncPartialDuration;

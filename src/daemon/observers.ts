@@ -169,6 +169,15 @@ export class Observers {
     this.metrics.endpointChangesPending.set(pending.reduce((sum, { slices }) => sum + slices, 0));
   }
 
+  /** What a self-check found. */
+  checked(family: Family, cases: number, mismatches: readonly string[]): void {
+    this.portolanMetrics.checkedCases.of({ ip_family: family }).set(cases);
+    this.portolanMetrics.mismatches.of({ ip_family: family }).set(mismatches.length);
+    if (mismatches.length === 0) return;
+    const rest = mismatches.length > 1 ? ` (and ${mismatches.length - 1} more)` : '';
+    this.nodeEvent('Warning', 'RulesMismatch', `${family}: ${mismatches[0]}${rest}`);
+  }
+
   nothingPending(): void {
     this.metrics.serviceChangesPending.set(0);
     this.metrics.endpointChangesPending.set(0);

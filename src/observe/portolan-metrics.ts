@@ -1,7 +1,7 @@
 // What Portolan tells beyond upstream's metrics, under its own prefix. In: functions that answer at scrape time; a metric
 // whose source is not given does not exist. Out: a counter for failures, which only the sync loop can count.
 import type { Family } from '../lib/ip.ts';
-import type { By, Counter, Registry } from './metrics.ts';
+import type { By, Counter, Gauge, Registry } from './metrics.ts';
 
 export interface PortolanSources {
   /** Seconds since the API server was last heard from, by watched resource (`services`). */
@@ -13,6 +13,9 @@ export interface PortolanSources {
 }
 
 export interface PortolanMetrics {
+  /** Cases of the last self-check, and those in which the kernel does not do what the objects mean. */
+  readonly checkedCases: By<'ip_family', Gauge>;
+  readonly mismatches: By<'ip_family', Gauge>;
   /** `code` is that of the KernelError, or `UNKNOWN`. */
   readonly syncFailures: By<'ip_family' | 'code', Counter>;
 }
@@ -44,6 +47,17 @@ export function createPortolanMetrics(registry: Registry, sources: PortolanSourc
     );
   }
   return {
+    checkedCases: registry.gaugeBy(
+      { name: 'portolan_self_check_cases', help: '[ALPHA] Cases of the last self-check of the rules' },
+      ['ip_family'],
+    ),
+    mismatches: registry.gaugeBy(
+      {
+        name: 'portolan_self_check_mismatches',
+        help: '[ALPHA] Cases in which the kernel does not do what objects mean',
+      },
+      ['ip_family'],
+    ),
     syncFailures: registry.counterBy(
       { name: 'portolan_sync_failures_total', help: '[ALPHA] Failed syncs by the kind of failure' },
       ['ip_family', 'code'],
