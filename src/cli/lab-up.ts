@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { clusterPlan, networksOf, PRESETS } from '../lab/addresses.ts';
 import { kubeconfigText } from '../lab/apiserver/kubeconfig.ts';
-import { type ControlServer, serveControl } from '../lab/control.ts';
+import { type ControlServer, LabRefusal, serveControl } from '../lab/control.ts';
 import { Lab, type LabOptions } from '../lab/lab.ts';
 import { labMap, thingsToTry } from '../lab/screen/map.ts';
 import { isLabRunning, makeStateFolder, removeStateFolder, stateFolder, writeState } from '../lab/state.ts';
@@ -79,7 +79,8 @@ export async function run(args: readonly string[]): Promise<number> {
       const status = await labStatus(lab, folder.kubeconfig);
       const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
       process.stdout.write(`\n${labMap(status)}\n${thingsToTry(status)}\nReady after ${seconds} s.\n`);
-      await stop.asked;
+      await Promise.race([stop.asked, lab.network.ended]);
+      if (!stop.isAsked()) throw new LabRefusal("the lab's network has ended; somebody killed its first process");
     }
     process.stdout.write('Removing the lab ...\n');
     return 0;

@@ -106,8 +106,9 @@ export class Lab {
 
   /** Has a node's agent, or every one, work in another mode. Where that cannot be, all stays as it was. */
   async changeMode(mode: string, node?: string): Promise<void> {
-    const agents = [...this.agents.values()].filter((agent) => node === undefined || agent.node === node);
-    if (agents.length === 0) throw new LabRefusal(`no node is called ${node}`);
+    if (node !== undefined && !this.agents.has(node)) throw new LabRefusal(`no node is called ${node}`);
+    const asked = [...this.agents.values()].filter((agent) => node === undefined || agent.node === node);
+    const agents = asked.filter((agent) => agent.mode !== mode);
     const before = agents.map((agent) => ({ agent, mode: agent.mode }));
     await Promise.all(agents.map((agent) => agent.changeMode(mode)));
     try {

