@@ -4,11 +4,13 @@ import { readFileSync } from 'node:fs';
 import type { Node, Problem } from '../api/objects.ts';
 import type { Ready } from '../config/options.ts';
 import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
+import { assertNever } from '../lib/assert.ts';
 import type { Clock } from '../lib/clock.ts';
 import { FAMILIES, type Family } from '../lib/ip.ts';
 import type { ServicePort } from '../model/model.ts';
 import { endpointChain, serviceChains } from '../modes/iptables/names.ts';
 import type { IptablesPlan } from '../modes/iptables/plan.ts';
+import type { ModeName } from '../modes/mode.ts';
 import type { NodeSettings } from '../node/facts.ts';
 import { isLoopbackAddress } from '../observe/console/access.ts';
 import { CounterWatch } from '../observe/console/counter-watch.ts';
@@ -17,6 +19,7 @@ import { iptablesCounters } from '../observe/console/iptables-rule.ts';
 import { type ConsoleSources, consoleListener } from '../observe/console/pages.ts';
 import { iptablesPicture } from '../observe/console/picture-iptables.ts';
 import { nftablesPicture, nftablesRules } from '../observe/console/picture-nftables.ts';
+import { plainPicture } from '../observe/console/picture-plain.ts';
 import { ConsoleState } from '../observe/console/state.ts';
 import { keepListening } from '../observe/listen.ts';
 import type { Log } from '../observe/log.ts';
@@ -104,13 +107,33 @@ function sourcesOf(options: AgentConsoleOptions, state: ConsoleState, token: str
       podCIDRs: options.node()?.podCIDRs ?? [],
       zone: options.node()?.zone,
     }),
-    draw: mode === 'iptables' ? (port, family) => drawIptables(port, family, state) : drawNftables,
+    draw: (port, family) => drawPort(mode, port, family, state),
     countersOf: mode === 'iptables' ? iptablesEndpointCounters : nftablesEndpointCounters,
     counters: read && new CounterWatch({ clock, read, onError }),
     objectProblems: options.problems,
     trace: walks?.trace,
     verify: walks?.verify,
   };
+}
+
+function drawPort(
+  mode: ModeName,
+  port: ServicePort,
+  family: Family,
+  state: ConsoleState,
+): ReturnType<ConsoleSources['draw']> {
+  switch (mode) {
+    case 'iptables':
+      return drawIptables(port, family, state);
+    case 'nftables':
+      return { picture: nftablesPicture(port), rules: nftablesRules(port, family) };
+    case 'ipvs':
+      return { picture: plainPicture(port, 'IPVS'), rules: [] };
+    case 'userspace':
+      return { picture: plainPicture(port, 'relay'), rules: [] };
+    default:
+      return assertNever(mode);
+  }
 }
 
 function drawIptables(port: ServicePort, family: Family, state: ConsoleState): ReturnType<ConsoleSources['draw']> {
@@ -121,10 +144,6 @@ function drawIptables(port: ServicePort, family: Family, state: ConsoleState): R
   return rules
     ? { picture: iptablesPicture(port, rules), rules: [...rules.natDispatch, ...rules.filter, ...rules.natRules] }
     : { picture: { nodes: [], edges: [] }, rules: [] };
-}
-
-function drawNftables(port: ServicePort, family: Family): ReturnType<ConsoleSources['draw']> {
-  return { picture: nftablesPicture(port), rules: nftablesRules(port, family) };
 }
 
 function iptablesEndpointCounters(port: ServicePort, address: string): readonly string[] {
