@@ -5,11 +5,13 @@ import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connectSocket, openSocket } from '../../../src/lab/network/libc.ts';
 import { Namespaces } from '../../../src/lab/network/namespace.ts';
+import { SECOND } from '../../../src/lib/duration.ts';
 import type { Family } from '../../../src/lib/ip.ts';
 import { resolveNode } from '../../../src/model/resolve.ts';
 import { boundAddresses, heldSets } from '../../../src/modes/ipvs/apply.ts';
 import { diff } from '../../../src/modes/ipvs/diff.ts';
 import { plan } from '../../../src/modes/ipvs/plan.ts';
+import { prepareHost } from '../../../src/modes/ipvs/startup.ts';
 import { TestCluster } from '../../support/cluster.ts';
 import { GOLDEN_BASE, GOLDEN_NODES, type Manifest } from '../../support/golden.ts';
 import { ANCHORS } from './anchors.ts';
@@ -141,6 +143,28 @@ export function lifeTests(bench: () => Bench): void {
     assert.deepEqual(await ipvs.timeouts(), { tcp: 600, tcpFin: before.tcpFin, udp: 60 });
   });
 
+  test('a host is made ready, or the reason why not is told', async () => {
+    const { host } = bench();
+    const { ipvs, sets } = host;
+    const drivers = { ipvs, sets, ensureSysctl: (path: string, value: string) => host.setSysctl(path, value) };
+    const wanted = {
+      scheduler: 'wlc',
+      excludeCIDRs: [],
+      strictARP: true,
+      tcpTimeout: 0n,
+      tcpFinTimeout: 45n * SECOND,
+      udpTimeout: 0n,
+    };
+    await prepareHost(drivers, wanted, '6.1.0');
+    assert.equal((await ipvs.timeouts()).tcpFin, 45);
+    assert.equal((await host.run('sysctl', '-n', 'net.ipv4.conf.all.arp_announce')).trim(), '2');
+    await assert.rejects(
+      prepareHost(drivers, { ...wanted, scheduler: 'no-such' }, '6.1.0'),
+      /can't use the IPVS proxier: the kernel has no scheduler "no-such"/,
+    );
+    for (const path of ['arp_ignore', 'arp_announce']) host.setSysctl(`net/ipv4/conf/all/${path}`, '0');
+  });
+
   test('after a restart, what foreign hands changed is right again, and what is theirs is left alone', async () => {
     const { host, node } = bench();
     await set('a1', 'b1');
@@ -233,7 +257,7 @@ async function askOver(socket: net.Socket): Promise<string> {
 }
 
 async function until(isTrue: () => Promise<boolean>, what: string): Promise<void> {
-  for (let attempt = 0; attempt < 100; attempt++) {
+  for (let attempt = 0; attempt < 200; attempt++) {
     if (await isTrue()) return;
     await delay(200);
   }
