@@ -11,6 +11,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   lab: { about: 'a cluster on this machine, to take apart', load: () => import('./lab.ts') },
   proxy: { about: 'run the agent: kube-proxy, with its flags', load: () => import('./proxy.ts') },
   check: { about: 'say what this host supports, before a swap', load: () => import('./check.ts') },
+  migrate: { about: 'say what another mode would change, Service by Service', load: () => import('./migrate.ts') },
   render: {
     about: 'print the rules a node would hold, from files, without touching anything',
     load: () => import('./render.ts'),

@@ -2,7 +2,7 @@
 // that work without an agent.
 import { readFileSync } from 'node:fs';
 import type { Node } from '../api/objects.ts';
-import type { ProxyConfiguration } from '../config/configuration.ts';
+import { type ProxyConfiguration, USERSPACE_GATE } from '../config/configuration.ts';
 import { decodeDocument } from '../config/decode.ts';
 import { settingsOf, withPlatformDefaults } from '../config/defaults.ts';
 import { aggregated } from '../config/problems.ts';
@@ -60,6 +60,8 @@ export function readConfiguration({ config, mode, clusterCIDR }: ConfigurationOp
     settingsOf({
       ...decoded.document,
       ...(mode === undefined ? {} : { mode }),
+      // Whoever names this mode here wants to see it; the gate is for agents that would run it.
+      ...(mode === 'userspace' ? { featureGates: { ...decoded.document.featureGates, [USERSPACE_GATE]: true } } : {}),
       ...(clusterCIDR === undefined ? {} : { clusterCIDR }),
     }),
   );

@@ -62,7 +62,14 @@ export async function run(args: readonly string[]): Promise<number> {
     throw new UsageError(`--mode ${configuration.mode}: render knows ${Object.keys(RENDERERS).join(', ')}`);
   const render = (from: OfflineCluster, family: Family): Rendered & { readonly model: NodeModel } => {
     const { settings, node, model } = nodeView(from, nodeName, configuration, family);
-    return { model, ...renderer(model, settings, { nfacct: options.nfacct, hostIps: node?.ips ?? [] }) };
+    return {
+      model,
+      ...renderer(model, settings, {
+        nfacct: options.nfacct,
+        hostIps: node?.ips ?? [],
+        nodeName: nodeName ?? node?.name ?? '',
+      }),
+    };
   };
   const primary = nodeAddresses(nodeIn(cluster, nodeName)?.ips ?? [], configuration.bindAddress).primary;
   const families = options.family ? [familyOption(options.family)] : options.output === 'json' ? FAMILIES : [primary];

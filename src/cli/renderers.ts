@@ -1,7 +1,11 @@
 // How each mode is printed offline: the machine is assumed to be a current one.
 import type { NodeModel } from '../model/model.ts';
 import { iptablesMode } from '../modes/iptables/iptables.ts';
+import { ipvsFacts } from '../modes/ipvs/facts.ts';
+import { ipvsMode } from '../modes/ipvs/ipvs.ts';
 import { nftablesMode } from '../modes/nftables/nftables.ts';
+import { userspaceFacts } from '../modes/userspace/facts.ts';
+import { userspaceMode } from '../modes/userspace/userspace.ts';
 import { iptablesFacts, type NodeSettings, nftablesFacts } from '../node/facts.ts';
 
 export interface Rendered {
@@ -11,6 +15,7 @@ export interface Rendered {
 export interface AssumedMachine {
   readonly nfacct: boolean;
   readonly hostIps: readonly string[];
+  readonly nodeName: string;
 }
 
 type Renderer = (model: NodeModel, settings: NodeSettings, machine: AssumedMachine) => Rendered;
@@ -32,4 +37,12 @@ export const RENDERERS: Readonly<Record<string, Renderer>> = {
     const machine = { hasCounters, releasesChainsAtOnce: true, routesLocalnet: true, hostIps };
     return { text: nftablesMode.print(nftablesMode.plan(model, nftablesFacts(settings, model.family, machine))) };
   },
+  ipvs: (model, settings, { hostIps, nodeName }) => {
+    const addresses = hostIps.map((ip) => ({ ip, device: 1, isLinkLocal: false }));
+    const facts = ipvsFacts(settings, model.family, { nodeName, hasRandomFully: true, addresses, device: undefined });
+    return { text: ipvsMode.print(ipvsMode.plan(model, facts)) };
+  },
+  userspace: (model, settings) => ({
+    text: userspaceMode.print(userspaceMode.plan(model, userspaceFacts(settings, model.family))),
+  }),
 };
