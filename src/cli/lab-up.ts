@@ -5,6 +5,7 @@ import { clusterPlan, networksOf, PRESETS } from '../lab/addresses.ts';
 import { kubeconfigText } from '../lab/apiserver/kubeconfig.ts';
 import { type ControlServer, LabRefusal, serveControl } from '../lab/control.ts';
 import { Lab, type LabOptions } from '../lab/lab.ts';
+import { calledAs } from '../lab/package-files.ts';
 import { labMap, thingsToTry } from '../lab/screen/map.ts';
 import { isLabRunning, makeStateFolder, removeStateFolder, stateFolder, writeState } from '../lab/state.ts';
 import { labStatus } from '../lab/status.ts';
@@ -78,7 +79,7 @@ export async function run(args: readonly string[]): Promise<number> {
     if (!stop.isAsked()) {
       const status = await labStatus(lab, folder.kubeconfig);
       const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-      process.stdout.write(`\n${labMap(status)}\n${thingsToTry(status)}\nReady after ${seconds} s.\n`);
+      process.stdout.write(`\n${labMap(status)}\n${thingsToTry(status, calledAs())}\nReady after ${seconds} s.\n`);
       await Promise.race([stop.asked, lab.network.ended]);
       if (!stop.isAsked()) throw new LabRefusal("the lab's network has ended; somebody killed its first process");
     }

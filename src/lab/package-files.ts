@@ -1,6 +1,6 @@
 // Where this package's own files are: the same from the source and from the bundle.
 import { existsSync } from 'node:fs';
-import { dirname, extname, join } from 'node:path';
+import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** A file of the package, by its path from the package's root. */
@@ -11,6 +11,13 @@ export function packageFile(...path: readonly string[]): string {
 /** The program itself, as an argument for Node. */
 export function mainProgram(): string {
   return extname(import.meta.url) === '.ts' ? packageFile('src/cli/main.ts') : packageFile('dist/portolan.mjs');
+}
+
+/** What to type to call this program again: its name, or the way to it where it is run from its source. */
+export function calledAs(): string {
+  if (extname(import.meta.url) !== '.ts') return 'portolan';
+  const way = relative(process.cwd(), packageFile('bin/portolan'));
+  return way.startsWith('.') || way.startsWith('/') ? way : `./${way}`;
 }
 
 const root = findRoot(dirname(fileURLToPath(import.meta.url)));

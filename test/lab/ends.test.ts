@@ -11,7 +11,7 @@ const USERS = [
 const NOTHING = { files: [], processes: [] };
 const NO_LAB = 'an ordinary user may not read this folder';
 
-describe('the end of a lab', () => {
+describe('the end of a lab', { concurrency: 2 }, () => {
   for (const { who, make } of USERS) {
     test(`${who}: Ctrl-C leaves nothing`, async (t) => {
       const lab = make();

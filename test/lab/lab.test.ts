@@ -1,5 +1,6 @@
 // A lab as its user has it: started by one command, looked at and driven by the others.
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { after, before, describe, test } from 'node:test';
 import { until } from '../support/agent.ts';
@@ -123,6 +124,14 @@ describe('a lab', () => {
     assert.match(stderr, /no node or running pod is called nowhere; there are control, node1, node2, client, /);
     assert.match((await lab.run('up')).stderr, /running already/);
     assert.match((await lab.run('dance')).stderr, /no command "dance"/);
+  });
+
+  test('a mode that the kernel lacks is refused, and the node stays as it is', async (t) => {
+    if (existsSync('/proc/net/ip_vs')) return t.skip('this kernel has IPVS');
+    const { status, stderr } = await lab.run('mode', 'ipvs', 'node2');
+    assert.equal(status, 1);
+    assert.match(stderr, /kube-proxy cannot run on node2: .*no IPVS/);
+    assert.match(await lab.ok('curl', 'http://node2:30180/'), /Balance/);
   });
 
   test('another mode takes over a node, and gives it back', async () => {

@@ -14,20 +14,22 @@ test('every lesson is in the list, under its title', () => {
   }
 });
 
-for (const { who, lab } of [
-  { who: 'as ourselves', lab: new TestLab() },
-  { who: 'as an ordinary user', lab: TestLab.asOrdinaryUser() },
-]) {
-  describe(`lessons ${who}`, { skip: lab ? false : 'an ordinary user may not read this folder' }, () => {
-    before(() => lab?.up());
-    after(() => lab?.remove());
+describe('lessons', { concurrency: 2 }, () => {
+  for (const { who, lab } of [
+    { who: 'as ourselves', lab: new TestLab() },
+    { who: 'as an ordinary user', lab: TestLab.asOrdinaryUser() },
+  ]) {
+    describe(who, { skip: lab ? false : 'an ordinary user may not read this folder' }, () => {
+      before(() => lab?.up());
+      after(() => lab?.remove());
 
-    for (const file of lessonFiles()) {
-      test(`${file.number}. ${readLesson(file).title}`, async () => {
-        const { status, stdout, stderr } = await lab!.run('lesson', String(file.number), '--yes');
-        const surprises = stdout.split('\n\n').filter((part) => part.includes('✗'));
-        assert.equal(status, 0, [...surprises, stderr].join('\n\n'));
-      });
-    }
-  });
-}
+      for (const file of lessonFiles()) {
+        test(`${file.number}. ${readLesson(file).title}`, async () => {
+          const { status, stdout, stderr } = await lab!.run('lesson', String(file.number), '--yes');
+          const surprises = stdout.split('\n\n').filter((part) => part.includes('✗'));
+          assert.equal(status, 0, [...surprises, stderr].join('\n\n'));
+        });
+      }
+    });
+  }
+});

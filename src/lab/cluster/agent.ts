@@ -1,6 +1,7 @@
 // The agent of one node: the real program, in the node, watching the lab's API server. If it ends, it is started again, as a
 // DaemonSet's pod would be.
 import { setTimeout as delay } from 'node:timers/promises';
+import { DEFAULT_CONSOLE_PORT } from '../../config/configuration.ts';
 import { hostEnv, hostFolder, inHostArgv } from '../inside-host.ts';
 import type { HostProcess, Network } from '../network/network.ts';
 import { mainProgram } from '../package-files.ts';
@@ -31,7 +32,7 @@ function agentConfiguration({ mode, podCIDRs }: AgentSettings): string {
     clusterCIDR: podCIDRs.join(','),
     healthzBindAddress: '0.0.0.0:10256',
     metricsBindAddress: '127.0.0.1:10249',
-    portolan: { consoleBindAddress: '127.0.0.1', serviceMetrics: true },
+    portolan: { consoleBindAddress: `127.0.0.1:${DEFAULT_CONSOLE_PORT}`, serviceMetrics: true },
     iptables: rules,
     nftables: rules,
     ipvs: rules,

@@ -15,7 +15,8 @@ export function labMap(status: LabStatus): string {
   ].join('\n');
 }
 
-export function thingsToTry({ nodes, url, consoleUrl, kubeconfig }: LabStatus): string {
+/** `program` is how this program is called here. */
+export function thingsToTry({ nodes, url, consoleUrl, kubeconfig }: LabStatus, program = 'portolan'): string {
   const rules = nodes.some(({ mode }) => mode === 'nftables')
     ? 'nft list table ip kube-proxy'
     : 'iptables -v --numeric --table nat --list KUBE-SERVICES';
@@ -23,13 +24,13 @@ export function thingsToTry({ nodes, url, consoleUrl, kubeconfig }: LabStatus): 
 Console     ${consoleUrl}
 
 Three things to try, in another terminal:
-  1. portolan lab curl --from client http://node1:30180/ --times 100
-     portolan lab curl --from customer http://summary.yaobank/ --times 100
-  2. portolan lab exec node1 -- ${rules}
-  3. portolan lab kubectl -n yaobank scale deployment summary --replicas 5
-     ... and then 1 and 2 again; or start a lesson: portolan lab lesson 1
+  1. ${program} lab curl --from client http://node1:30180/ --times 100
+     ${program} lab curl --from customer http://summary.yaobank/ --times 100
+  2. ${program} lab exec node1 -- ${rules}
+  3. ${program} lab kubectl -n yaobank scale deployment summary --replicas 5
+     ... and then 1 and 2 again; or start a lesson: ${program} lab lesson 1
 
-Ctrl-C here, or \`portolan lab down\`, removes everything.
+Ctrl-C here, or \`${program} lab down\`, removes everything.
 `;
 }
 
