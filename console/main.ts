@@ -41,6 +41,9 @@ class Page {
   #serviceView: ServiceView | undefined;
   #mapView: MapView | undefined;
   #stream: AbortController | undefined;
+  #watched = '';
+  /** Counts what was asked for; answers to older questions are not shown any more. */
+  #turn = 0;
 
   constructor() {
     this.#list = new ServiceList(byId('services'), {
@@ -122,16 +125,18 @@ class Page {
   async #route(): Promise<void> {
     const [, view = 'service', ...rest] = location.hash.split('/');
     this.#view = VIEWS.some(({ id }) => id === view) ? view : 'service';
+    const turn = ++this.#turn;
     try {
-      if (this.#view === 'service') await this.#openService(decodeURIComponent(rest.join('/')));
-      else await this.#openPage();
+      if (this.#view === 'service') await this.#openService(decodeURIComponent(rest.join('/')), turn);
+      else await this.#openPage(turn);
     } catch (error) {
+      if (turn !== this.#turn) return;
       this.#main.replaceChildren(el('p', { class: 'page bad' }, (error as Error).message));
     }
     this.#showTabs();
   }
 
-  async #openService(wanted: string): Promise<void> {
+  async #openService(wanted: string, turn: number): Promise<void> {
     const name = wanted || this.#service || ((await this.#list.first()) ?? '');
     if (name === '') {
       this.#main.replaceChildren(el('p', { class: 'page quiet' }, 'There are no services yet.'));
@@ -142,6 +147,7 @@ class Page {
       this.#ask<ServiceShape>(`services/${name}`),
       this.#ask<TimelineShape>('timeline'),
     ]);
+    if (turn !== this.#turn) return;
     if (!this.#serviceView) {
       this.#closeViews();
       this.#serviceView = new ServiceView({
@@ -152,29 +158,31 @@ class Page {
       });
       this.#main.replaceChildren(this.#serviceView.element);
     }
-    const isNew = name !== this.#service;
     this.#service = name;
     this.#serviceView.show(service, changes);
     this.#list.choose(name);
     document.title = `${name} · Portolan`;
-    if (isNew || !this.#stream) this.#watch(name);
+    this.#watch(name);
   }
 
-  async #openPage(): Promise<void> {
+  async #openPage(turn: number): Promise<void> {
     const view = this.#view;
     if (view === 'map') {
       const map = await this.#ask<MapShape>('map');
+      if (turn !== this.#turn) return;
       this.#closeViews();
       this.#mapView = new MapView(map, this.#nodes.length > 1 ? (name) => void this.#chooseNode(name) : undefined);
       this.#main.replaceChildren(this.#mapView.element);
       this.#watch('*');
     } else if (view === 'changes') {
       const { changes } = await this.#ask<TimelineShape>('timeline');
+      if (turn !== this.#turn) return;
       this.#closeViews();
       this.#main.replaceChildren(timelineView(changes));
       this.#watch('');
     } else {
       const problems = await this.#ask<ProblemsShape>('problems');
+      if (turn !== this.#turn) return;
       this.#closeViews();
       this.#main.replaceChildren(
         problemsView(problems, { verify: this.#node?.canTrace ? () => this.#ask<VerifyShape>('verify') : undefined }),
@@ -189,18 +197,22 @@ class Page {
     this.#mapView?.close();
     this.#serviceView = undefined;
     this.#mapView = undefined;
-    this.#stream?.abort();
-    this.#stream = undefined;
   }
 
-  /** One stream at a time; it brings the rates of what is shown. */
+  /** One stream at a time; it brings the rates of what is shown. The same one goes on while the same is shown. */
   #watch(service: string): void {
+    const path = `${this.#base}api/events?${new URLSearchParams({ service })}`;
+    if (path === this.#watched) return;
+    this.#watched = path;
     this.#stream?.abort();
     const stream = new AbortController();
     this.#stream = stream;
     const status = byId('status');
     const handlers = {
-      connected: () => status.replaceChildren(el('span', { class: 'live' }, 'live')),
+      connected: () => {
+        status.replaceChildren(el('span', { class: 'live' }, 'live'));
+        void this.#catchUp();
+      },
       lost: () => status.replaceChildren(el('span', { class: 'lost' }, 'connection lost')),
       event: (name: string, data: unknown) => {
         if (name === 'rates') this.#showRates(data as RatesShape);
@@ -208,7 +220,14 @@ class Page {
         else if (name === 'trouble') void this.#troubled(data as TroubleShape);
       },
     };
-    void listen(`${this.#base}api/events?${new URLSearchParams({ service })}`, handlers, stream.signal);
+    void listen(path, handlers, stream.signal);
+  }
+
+  /** What happened before the stream stood was told to nobody. */
+  async #catchUp(): Promise<void> {
+    this.#list.refresh();
+    await this.#readNode();
+    await this.#route();
   }
 
   #showRates(rates: RatesShape): void {
@@ -223,11 +242,7 @@ class Page {
     const isShown = change.services.includes(this.#service) || change.changed > change.services.length;
     await this.#readNode();
     if (this.#view === 'changes' || this.#view === 'map') await this.#route();
-    else if (this.#view === 'service' && isShown) {
-      await this.#route();
-      // What is drawn may have other counters now.
-      this.#watch(this.#service);
-    }
+    else if (this.#view === 'service' && isShown) await this.#route();
   }
 
   async #troubled({ kind, text, mendedAt, family }: TroubleShape): Promise<void> {

@@ -79,7 +79,7 @@ describe('the console of an agent', { skip: NO_BROWSER ?? false }, () => {
         const { stdout } = await bed.agents.network.exec('n1', ['iptables-save', '-t', 'nat']);
         for (const rule of await page.locator('.hop code').allTextContents())
           assert.ok(!rule.startsWith('-A KUBE-SVC') || stdout.includes(rule), `${rule} is not in the kernel`);
-        await keepPicture(page, 'console-trace-dark');
+        await keepPicture(page, 'console-trace-dark', 1240);
       },
       { dark: true },
     ));
