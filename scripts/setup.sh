@@ -1,5 +1,5 @@
 #!/bin/sh
-# Brings a fresh machine to where `npm start` and `npm test` work: npm packages, and the system tools they use.
+# Brings a fresh machine to where `npm start` and `npm test` (argument: test) work: npm packages, and the system tools they use.
 # Quick and silent when there is nothing to do.
 set -eu
 cd "$(dirname "$0")/.."
@@ -25,8 +25,15 @@ need tcpdump tcpdump
 need unshare util-linux
 need setpriv util-linux
 need curl curl
+need sysctl procps
 need kubectl kubernetes-client
-need chromium chromium
+if [ "${1:-}" = test ]; then
+  need openssl openssl
+  need chromium chromium
+  need ipvsadm ipvsadm
+  need busybox busybox-static
+  need qemu-system-x86_64 qemu-system-x86
+fi
 [ -z "$missing" ] && exit 0
 
 packages=$(echo "$missing" | tr ' ' '\n' | sort -u | tr '\n' ' ')
