@@ -13,6 +13,7 @@ const PROGRAMS = {
   portolan: 'src/cli/main.ts',
   inside: 'src/lab/network/inside.ts',
   'check-trials': 'src/cli/check-trials.ts',
+  'relay-thread': 'src/modes/userspace/relay-thread.ts',
   'self-check-worker': 'src/daemon/self-check-worker.ts',
 };
 

@@ -2,14 +2,14 @@
 import { splitHostPort } from '../config/address.ts';
 import type { ProxyConfiguration } from '../config/configuration.ts';
 import { runningProxyMode } from '../kernel/agent-lock.ts';
-import { ipv6Support } from '../kernel/host.ts';
+import { ipv6Support, kernelVersion } from '../kernel/host.ts';
 import type { Iptables, IptablesVariant } from '../kernel/iptables.ts';
 import { describeLeftover, findLeftovers } from '../kernel/leftovers.ts';
 import { applyTunings, describeTuningFailure, machineCpus, setOomScore } from '../kernel/tuning.ts';
 import { chooseVariant, probeVariants } from '../kernel/variant.ts';
 import { FAMILIES, type Family } from '../lib/ip.ts';
 import { familyDetector, type NodeSettings, takesLocalhostNodePorts } from '../node/facts.ts';
-import { conntrackTunings, iptablesTunings } from '../node/tuning.ts';
+import { conntrackTunings, iptablesTunings, ipvsTunings } from '../node/tuning.ts';
 import { familiesToServe, familyProblems, fatalMessage, nodePortWarnings, QUESTIONABLE } from '../node/warnings.ts';
 import type { Log } from '../observe/log.ts';
 import { FatalError } from './fatal.ts';
@@ -75,6 +75,7 @@ export async function tuneKernel(settings: NodeSettings, log: Log): Promise<void
   const tunings = [
     ...conntrackTunings(configuration.conntrack, machineCpus()),
     ...(configuration.mode === 'iptables' ? iptablesTunings(takesLocalhostNodePorts(settings, 'IPv4')) : []),
+    ...(configuration.mode === 'ipvs' ? ipvsTunings(configuration.ipvs, kernelVersion()) : []),
   ];
   for (const outcome of applyTunings(tunings)) {
     if (outcome.kind === 'failed')

@@ -4,7 +4,6 @@ import { IpSets } from '../kernel/ipset.ts';
 import type { Iptables } from '../kernel/iptables.ts';
 import { Ipvs } from '../kernel/ipvs.ts';
 import { Links } from '../kernel/links.ts';
-import { ensureSysctl } from '../kernel/sysctl.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Family } from '../lib/ip.ts';
 import type { NodeIdentity } from '../model/resolve.ts';
@@ -25,12 +24,12 @@ import { commonRuntime, type ModeRuntime } from './runtime.ts';
 /** Shared by both families. */
 export type IpvsHost = Pick<IpvsDrivers, 'ipvs' | 'sets' | 'links'>;
 
-/** Opens the drivers, checks that IPVS mode can work here and sets the kernel's settings. Throws with the reason if it cannot. */
-export async function openIpvsHost(configuration: IpvsConfiguration, kernelVersion: string): Promise<IpvsHost> {
+/** Opens the drivers and checks that IPVS mode can work here. Throws with the reason if it cannot. */
+export async function openIpvsHost(configuration: IpvsConfiguration): Promise<IpvsHost> {
   const ipvs = await Ipvs.open();
   if (!ipvs) throw cannotUse('the kernel has no IPVS (module ip_vs)');
   const host = { ipvs, sets: new IpSets(), links: new Links() };
-  await prepareHost({ ...host, ensureSysctl }, configuration, kernelVersion);
+  await prepareHost(host, configuration);
   return host;
 }
 

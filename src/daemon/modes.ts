@@ -69,7 +69,7 @@ export class Runtimes {
       }
       case 'ipvs': {
         const { ipvsRuntime, openIpvsHost } = await import('./ipvs-runtime.ts');
-        this.#ipvsHost ??= openIpvsHost(configuration.ipvs, kernelVersion());
+        this.#ipvsHost ??= openIpvsHost(configuration.ipvs);
         return ipvsRuntime({ ...withIptables, host: await this.#ipvsHost });
       }
       case 'userspace': {

@@ -1,5 +1,5 @@
 // Settings of the kernel under /proc/sys, by the path beneath it: `net/ipv4/conf/all/route_localnet`.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { KernelError } from './error.ts';
 
 export function readSysctl(name: string): string {
@@ -13,12 +13,6 @@ export function readSysctlIfAny(name: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Writes only if the value differs, so that a process without the right to write can start on a host that is set up. */
-export function ensureSysctl(name: string, value: string): void {
-  if (readSysctlIfAny(name) === value) return;
-  attempt(`set sysctl ${name} to ${value}`, () => writeFileSync(`/proc/sys/${name}`, value));
 }
 
 function attempt<T>(operation: string, work: () => T): T {

@@ -45,7 +45,7 @@ export function iptablesTunings(takesLocalhostNodePorts: boolean): readonly Tuni
   return [ipv4('conf/all/route_localnet', 1, 'node ports on 127.0.0.1 will not answer')];
 }
 
-export function ipvsTunings(ipvs: IpvsConfiguration, kernelVersion: string): readonly Tuning[] {
+export function ipvsTunings(ipvs: Pick<IpvsConfiguration, 'strictARP'>, kernelVersion: string): readonly Tuning[] {
   const strictArp = [
     ipv4('conf/all/arp_ignore', 1, 'this node may answer ARP for service addresses that other nodes announce'),
     ipv4('conf/all/arp_announce', 2, 'this node may give service addresses as its own in ARP requests'),

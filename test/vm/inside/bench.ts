@@ -3,7 +3,6 @@ import { golden as goldenTopology } from '../../../src/lab/network/golden.ts';
 import { World } from '../../../src/lab/network/world.ts';
 import type { Family } from '../../../src/lib/ip.ts';
 import type { IpvsFacts } from '../../../src/modes/ipvs/facts.ts';
-import { sysctls } from '../../../src/modes/ipvs/startup.ts';
 import { TestCluster } from '../../support/cluster.ts';
 import { GOLDEN_BASE, GOLDEN_NODES, type GoldenCase } from '../../support/golden.ts';
 import { ANCHORS } from './anchors.ts';
@@ -22,7 +21,7 @@ export async function openBench(): Promise<Bench> {
   const cluster = new TestCluster().apply(...GOLDEN_NODES, ...GOLDEN_BASE, ...ANCHORS);
   await world.add(goldenTopology);
   const host = await IpvsHost.open(world, 'n1');
-  for (const [path, value] of sysctls({ strictARP: false }, '6.1.0')) host.setSysctl(path, value);
+  host.tune(false);
   const node = new IpvsNode(host, cluster.tracker, (family) => facts({}, family));
   const close = async (): Promise<void> => {
     host.close();

@@ -146,7 +146,7 @@ export function lifeTests(bench: () => Bench): void {
   test('a host is made ready, or the reason why not is told', async () => {
     const { host } = bench();
     const { ipvs, sets } = host;
-    const drivers = { ipvs, sets, ensureSysctl: (path: string, value: string) => host.setSysctl(path, value) };
+    const drivers = { ipvs, sets };
     const wanted = {
       scheduler: 'wlc',
       excludeCIDRs: [],
@@ -155,11 +155,12 @@ export function lifeTests(bench: () => Bench): void {
       tcpFinTimeout: 45n * SECOND,
       udpTimeout: 0n,
     };
-    await prepareHost(drivers, wanted, '6.1.0');
+    await prepareHost(drivers, wanted);
+    host.tune(wanted.strictARP);
     assert.equal((await ipvs.timeouts()).tcpFin, 45);
     assert.equal((await host.run('sysctl', '-n', 'net.ipv4.conf.all.arp_announce')).trim(), '2');
     await assert.rejects(
-      prepareHost(drivers, { ...wanted, scheduler: 'no-such' }, '6.1.0'),
+      prepareHost(drivers, { ...wanted, scheduler: 'no-such' }),
       /can't use the IPVS proxier: the kernel has no scheduler "no-such"/,
     );
     for (const path of ['arp_ignore', 'arp_announce']) host.setSysctl(`net/ipv4/conf/all/${path}`, '0');

@@ -16,6 +16,7 @@ import { DrainList } from '../../../src/modes/ipvs/drain.ts';
 import type { IpvsFacts } from '../../../src/modes/ipvs/facts.ts';
 import { ipvsMode } from '../../../src/modes/ipvs/ipvs.ts';
 import type { IpvsPlan } from '../../../src/modes/ipvs/plan.ts';
+import { ipvsTunings } from '../../../src/node/tuning.ts';
 import { type FamilyState, NOTHING_OWED, type SyncReport, sync } from '../../../src/pipeline.ts';
 import type { Tracker } from '../../../src/track/tracker.ts';
 
@@ -62,6 +63,13 @@ export class IpvsHost {
 
   setSysctl(path: string, value: string): void {
     this.#namespaces.enter(this.host, () => writeFileSync(`/proc/sys/${path}`, value));
+  }
+
+  /** Sets the kernel up as the agent does at its start. */
+  tune(strictARP: boolean): void {
+    for (const { files, value } of ipvsTunings({ strictARP }, '6.1.0')) {
+      this.setSysctl(files[0]!.replace('/proc/sys/', ''), String(value));
+    }
   }
 
   /** What a program of the host prints. */

@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { World } from '../../../src/lab/network/world.ts';
-import { sysctls } from '../../../src/modes/ipvs/startup.ts';
 import { TestCluster } from '../../support/cluster.ts';
 import {
   factsOf,
@@ -47,7 +46,7 @@ export function stateTests(): void {
         await host.run('ip', 'addr', 'add', ip, 'dev', device, ...(ip.includes(':') ? ['nodad'] : []));
       await host.run('ip', 'link', 'set', device, 'up');
     }
-    for (const [path, value] of sysctls({ strictARP: false }, '6.1.0')) host.setSysctl(path, value);
+    host.tune(false);
   });
   after(async () => {
     host.close();
