@@ -19,7 +19,9 @@ describe('lessons', { concurrency: 2 }, () => {
     { who: 'as ourselves', lab: new TestLab() },
     { who: 'as an ordinary user', lab: TestLab.asOrdinaryUser() },
   ]) {
-    describe(who, { skip: lab ? false : 'an ordinary user may not read this folder' }, () => {
+    // One after the other in each lab, whose rules they compare.
+    const skip = lab ? false : 'an ordinary user may not read this folder';
+    describe(who, { concurrency: 1, skip }, () => {
       before(() => lab?.up());
       after(() => lab?.remove());
 
