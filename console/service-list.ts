@@ -72,9 +72,10 @@ export class ServiceList {
     return this.#row(0)?.name;
   }
 
+  /** The same one again leaves the keyboard's place alone. */
   choose(name: string): void {
+    const index = name === this.#chosen ? undefined : this.#indexOf(name);
     this.#chosen = name;
-    const index = this.#indexOf(name);
     if (index !== undefined) this.#active = index;
     this.#render();
   }
