@@ -1,5 +1,6 @@
 // What the kernel lets us do, tried for real. This file is a program: `portolan check` starts it in a network namespace made
 // for it, which ends with it, so that nothing it tries can touch the host's own rules. Out: Trials as JSON on standard output.
+import { networkInterfaces } from 'node:os';
 import { Conntrack } from '../kernel/conntrack.ts';
 import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
 import { Nfacct } from '../kernel/nfacct.ts';
@@ -23,6 +24,18 @@ export interface IptablesTrial {
   readonly problem?: string;
   /** Matches and targets that rules of Portolan use and this kernel refuses. */
   readonly missing: readonly string[];
+}
+
+/** A namespace made a moment ago has no device but a loopback that is down, and so no address that is up. */
+function isFreshNamespace(): boolean {
+  return Object.keys(networkInterfaces()).length === 0;
+}
+
+if (!isFreshNamespace()) {
+  process.stderr.write(
+    'this program tries rules out, so it runs in a network namespace of its own: use `portolan check`\n',
+  );
+  process.exit(1);
 }
 
 const PARTS: Readonly<Record<string, string>> = {
@@ -80,7 +93,7 @@ function nftablesOperations(family: Family): readonly NftOperation[] {
     { op: 'add-set', set: services },
     { op: 'add-set', set: endpoints },
     { op: 'add-elements', set: services, elements: [{ key: `${ip} . tcp . 80`, value: 'goto pick' }] },
-    { op: 'add-elements', set: endpoints, elements: [{ key: `${ip} . tcp . 80 . 0x00000000`, value: `${to} . 8080` }] },
+    { op: 'add-elements', set: endpoints, elements: [{ key: `${ip} . tcp . 80 . 0`, value: `${to} . 8080` }] },
     {
       op: 'add-rule',
       rule: { chain: 'pick', expressions: [{ kind: 'numgen-random', modulus: 2, offset: 0, register: 1 }] },
