@@ -21,7 +21,7 @@ export interface ShellCommand {
 }
 
 // The cluster takes a moment to follow a change, and so does a person between two commands.
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 30_000;
 const PAUSE_MS = 300;
 const CHANGES =
   /\bkubectl (?:-n \S+ )?(?:apply|create|expose|scale|delete|label|annotate|patch|run|set|edit|drain|cordon)\b|\blab (?:chaos|mode)\b/;
