@@ -21,7 +21,7 @@ const parts: Record<string, Part> = {
   },
   unit: {
     about: 'functions, golden files, properties: needs nothing',
-    run: () => tests([], 'src/**/*.test.ts', 'test/{golden,contract,properties,agent,deploy}/**/*.test.ts'),
+    run: () => tests([], 'src/**/*.test.ts', 'test/{golden,contract,properties,agent}/**/*.test.ts'),
   },
   cli: {
     about: 'commands as users type them, and the examples in the documentation',

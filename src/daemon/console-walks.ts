@@ -1,8 +1,6 @@
 // Packets walked through the rules that the kernel holds now: what the console's trace form and its check ask.
-import { type KernelRules, kernelRules } from '../cli/trace-kernel.ts';
-import { TRACE_MODES, type TraceMode } from '../cli/trace-modes.ts';
-import { UsageError } from '../cli/usage-error.ts';
-import { Addresses } from '../kernel/addresses.ts';
+
+import { KernelError } from '../kernel/error.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Family, familyOf } from '../lib/ip.ts';
 import type { NodeModel } from '../model/model.ts';
@@ -11,17 +9,18 @@ import { familyDetector, type NodeSettings } from '../node/facts.ts';
 import type { VerifyShape } from '../observe/console/shapes.ts';
 import type { ConsoleState } from '../observe/console/state.ts';
 import { TraceQuestionError, traceClient, traceDestination } from '../observe/console/trace-ends.ts';
+import { kernelRules } from '../observe/live/kernel-rules.ts';
+import { TRACE_MODES, type TraceMode } from '../observe/live/modes.ts';
 import { packetFrom } from '../observe/trace/clients.ts';
 import { AddressBook } from '../observe/trace/frontends.ts';
 import { IptablesOrigins } from '../observe/trace/iptables-origins.ts';
 import { NftablesOrigins } from '../observe/trace/nftables-origins.ts';
-import type { Surroundings } from '../observe/trace/packet.ts';
 import { type TraceReport, traceReport } from '../observe/trace/report.ts';
 import { Walker } from '../observe/trace/walk.ts';
 import { causeText } from '../observe/verify/cause.ts';
 import { driftText } from '../observe/verify/drift-text.ts';
-import { neighbourhoodOf } from '../observe/verify/neighbourhood.ts';
-import { type VerifyInput, type VerifyReport, verification } from '../observe/verify/verify.ts';
+import { type VerifyReport, verification } from '../observe/verify/verify.ts';
+import { hostOf, sightOf } from './sight.ts';
 
 export interface WalkOptions {
   readonly mode: ModeName;
@@ -59,7 +58,7 @@ async function trace(options: WalkOptions, mode: TraceMode, from: string, to: st
   const destination = traceDestination(to, models, settings.addresses.ips);
   const family = familyOf(destination.ip);
   const model = modelOf(state, family);
-  const { ruleset } = await heldRules(family, mode);
+  const { ruleset } = await told(kernelRules(family, mode));
   const { host } = await hostOf(settings, family);
   const book = new AddressBook(model);
   const origins = options.mode === 'nftables' ? new NftablesOrigins(model) : new IptablesOrigins(model);
@@ -70,12 +69,12 @@ async function trace(options: WalkOptions, mode: TraceMode, from: string, to: st
   return traceReport(packet, outcomes, { node: nodeName, rules: 'in the kernel', origins, book });
 }
 
-async function heldRules(family: Family, mode: TraceMode): Promise<KernelRules> {
+/** The program that lists the rules is missing, or may not be asked: whoever looks at the page is told. */
+async function told<T>(answer: Promise<T>): Promise<T> {
   try {
-    return await kernelRules(family, mode);
+    return await answer;
   } catch (error) {
-    // The program that lists the rules is missing, or may not be asked: whoever looks at the page is told.
-    throw error instanceof UsageError ? new TraceQuestionError(error.message) : error;
+    throw error instanceof KernelError ? new TraceQuestionError(error.message) : error;
   }
 }
 
@@ -85,52 +84,16 @@ function modelOf(state: ConsoleState, family: Family): NodeModel {
   return report.model;
 }
 
-async function hostOf(
-  settings: NodeSettings,
-  family: Family,
-): Promise<{ readonly host: Surroundings; readonly hostIps: readonly string[] }> {
-  const hostIps = await ownAddresses(family);
-  const address = settings.addresses.ips[family];
-  const own = new Set([...hostIps, address]);
-  return { host: { isOwnAddress: (ip) => own.has(ip), address }, hostIps };
-}
-
-/** One family as it stands: what objects mean, what is planned, and what the kernel has. */
-async function sightOf(
-  { state, settings, nodeName }: WalkOptions,
-  mode: TraceMode,
-  family: Family,
-): Promise<VerifyInput> {
-  const { snapshot } = state.reports.get(family)!;
-  const model = modelOf(state, family);
-  const { ruleset, text } = await heldRules(family, mode);
-  const { host, hostIps } = await hostOf(settings, family);
-  // Planned from nothing, not as a change to the plan before.
-  const view = { nodeName, node: snapshot.node, model: { ...model, isFresh: true }, settings };
-  const planned = mode.plan(view, hostIps, text);
-  const book = new AddressBook(model);
-  return {
-    ...planned,
-    model,
-    around: neighbourhoodOf(model, book, {
-      nodeIp: host.address,
-      hostIps,
-      podCIDRs: settings.podCIDRs,
-      detector: planned.detector,
-      nodePortAddresses: planned.nodePortAddresses,
-    }),
-    host,
-    held: ruleset,
-    book,
-  };
-}
-
 async function check(options: WalkOptions, mode: TraceMode): Promise<VerifyShape> {
   const { state, clock } = options;
   const startedAt = clock.now();
   const reports: VerifyReport[] = [];
   for (const family of state.reports.keys())
-    reports.push(await inSlices(verification(await sightOf(options, mode, family))));
+    reports.push(
+      await inSlices(
+        verification(await told(sightOf({ mode, model: modelOf(state, family), settings: options.settings }))),
+      ),
+    );
   const mismatches = reports.flatMap((report) => report.mismatches);
   const drift = reports.flatMap((report) => report.drift);
   return {
@@ -160,14 +123,5 @@ async function inSlices(slices: ReturnType<typeof verification>): Promise<Verify
     const { done, value } = slices.next();
     if (done) return value;
     await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-
-async function ownAddresses(family: Family): Promise<readonly string[]> {
-  const addresses = new Addresses();
-  try {
-    return await addresses.list(family);
-  } finally {
-    addresses.close();
   }
 }

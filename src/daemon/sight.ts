@@ -1,11 +1,12 @@
 // One family as it stands: what objects mean, what is planned, and what the kernel has, side by side. For the agent's own check and
 // for the console.
-import { kernelRules } from '../cli/trace-kernel.ts';
-import type { TraceMode } from '../cli/trace-modes.ts';
+
 import { Addresses } from '../kernel/addresses.ts';
 import type { Family } from '../lib/ip.ts';
 import type { NodeModel } from '../model/model.ts';
 import type { NodeSettings } from '../node/facts.ts';
+import { kernelRules } from '../observe/live/kernel-rules.ts';
+import type { TraceMode } from '../observe/live/modes.ts';
 import { AddressBook } from '../observe/trace/frontends.ts';
 import type { Surroundings } from '../observe/trace/packet.ts';
 import { neighbourhoodOf } from '../observe/verify/neighbourhood.ts';
@@ -15,15 +16,13 @@ export interface SightOptions {
   readonly mode: TraceMode;
   readonly model: NodeModel;
   readonly settings: NodeSettings;
-  readonly nodeName: string;
 }
 
-export async function sightOf({ mode, model, settings, nodeName }: SightOptions): Promise<VerifyInput> {
+export async function sightOf({ mode, model, settings }: SightOptions): Promise<VerifyInput> {
   const { ruleset, text } = await kernelRules(model.family, mode);
   const { host, hostIps } = await hostOf(settings, model.family);
   // Planned from nothing, not as a change to the plan before.
-  const view = { nodeName, node: undefined, model: { ...model, isFresh: true }, settings };
-  const planned = mode.plan(view, hostIps, text);
+  const planned = mode.plan({ model: { ...model, isFresh: true }, settings }, hostIps, text);
   const book = new AddressBook(model);
   const around = neighbourhoodOf(model, book, {
     nodeIp: host.address,

@@ -2,11 +2,11 @@
 // the right thing.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { kernelRules } from '../../src/cli/trace-kernel.ts';
-import { TRACE_MODES } from '../../src/cli/trace-modes.ts';
 import { golden } from '../../src/lab/network/golden.ts';
 import { Network } from '../../src/lab/network/network.ts';
 import { endpointChain, serviceChains } from '../../src/modes/iptables/names.ts';
+import { kernelRules } from '../../src/observe/live/kernel-rules.ts';
+import { TRACE_MODES } from '../../src/observe/live/modes.ts';
 import type { CauseKind } from '../../src/observe/verify/cause.ts';
 import type { Drift } from '../../src/observe/verify/drift.ts';
 import { type VerifyReport, verify } from '../../src/observe/verify/verify.ts';

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { kernelRules } from '../../src/cli/trace-kernel.ts';
-import { TRACE_MODES, type TraceMode } from '../../src/cli/trace-modes.ts';
 import { golden } from '../../src/lab/network/golden.ts';
 import { Network } from '../../src/lab/network/network.ts';
 import type { PacketResult } from '../../src/lab/network/probe.ts';
+import { kernelRules } from '../../src/observe/live/kernel-rules.ts';
+import { TRACE_MODES, type TraceMode } from '../../src/observe/live/modes.ts';
 import { Walker } from '../../src/observe/trace/walk.ts';
 import { sync } from '../../src/pipeline.ts';
 import { TestCluster } from '../support/cluster.ts';

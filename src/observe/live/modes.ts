@@ -1,30 +1,36 @@
 // For each mode: its rules as the walker takes them, what they should do, and who can say where they come from.
-import { readSysctlIfAny } from '../kernel/sysctl.ts';
-import type { NodePortAddresses } from '../modes/iptables/facts.ts';
-import { INVALID_DROPPED_COUNTER, LOCALHOST_NODE_PORTS_COUNTER } from '../modes/iptables/facts.ts';
-import { iptablesMode } from '../modes/iptables/iptables.ts';
-import type { LocalDetector } from '../modes/local-detector.ts';
-import { TABLE_NAME } from '../modes/nftables/names.ts';
-import { nftablesMode } from '../modes/nftables/nftables.ts';
-import { iptablesFacts, nftablesFacts } from '../node/facts.ts';
-import { IptablesOrigins } from '../observe/trace/iptables-origins.ts';
-import { parseIptablesSave } from '../observe/trace/iptables-save.ts';
-import { parseNftList } from '../observe/trace/nft-list.ts';
-import { NftablesOrigins } from '../observe/trace/nftables-origins.ts';
-import type { Origins } from '../observe/trace/origin.ts';
-import type { Ruleset, Table } from '../observe/trace/ruleset.ts';
-import type { DriftScope } from '../observe/verify/drift.ts';
-import { IPTABLES_SCOPE, iptablesSetup } from '../observe/verify/iptables-scope.ts';
-import type { Setup } from '../observe/verify/meaning.ts';
-import { NFTABLES_SCOPE, nftablesSetup } from '../observe/verify/nftables-scope.ts';
-import type { NodeView } from './node-view.ts';
+import { readSysctlIfAny } from '../../kernel/sysctl.ts';
+import type { NodeModel } from '../../model/model.ts';
+import type { NodePortAddresses } from '../../modes/iptables/facts.ts';
+import { INVALID_DROPPED_COUNTER, LOCALHOST_NODE_PORTS_COUNTER } from '../../modes/iptables/facts.ts';
+import { iptablesMode } from '../../modes/iptables/iptables.ts';
+import type { LocalDetector } from '../../modes/local-detector.ts';
+import { TABLE_NAME } from '../../modes/nftables/names.ts';
+import { nftablesMode } from '../../modes/nftables/nftables.ts';
+import { iptablesFacts, type NodeSettings, nftablesFacts } from '../../node/facts.ts';
+import { IptablesOrigins } from '../trace/iptables-origins.ts';
+import { parseIptablesSave } from '../trace/iptables-save.ts';
+import { parseNftList } from '../trace/nft-list.ts';
+import { NftablesOrigins } from '../trace/nftables-origins.ts';
+import type { Origins } from '../trace/origin.ts';
+import type { Ruleset, Table } from '../trace/ruleset.ts';
+import type { DriftScope } from '../verify/drift.ts';
+import { IPTABLES_SCOPE, iptablesSetup } from '../verify/iptables-scope.ts';
+import type { Setup } from '../verify/meaning.ts';
+import { NFTABLES_SCOPE, nftablesSetup } from '../verify/nftables-scope.ts';
 
 export interface TraceMode {
   /** Whose program lists the mode's rules. */
   readonly needs: 'iptables' | 'nftables';
   readonly isOwnTable: (table: Table) => boolean;
   /** `heldText`: the rules that are there, if they are known: some planned ones depend on them. */
-  readonly plan: (view: NodeView, hostIps: readonly string[], heldText: string | undefined) => PlannedMode;
+  readonly plan: (view: PlannedNode, hostIps: readonly string[], heldText: string | undefined) => PlannedMode;
+}
+
+/** The node whose rules are planned. */
+export interface PlannedNode {
+  readonly model: NodeModel;
+  readonly settings: NodeSettings;
 }
 
 export interface PlannedMode {

@@ -1,13 +1,12 @@
 // The rules that a host's kernel holds, of every kind: both variants of iptables, and the tables of nf_tables.
-import { KernelError } from '../kernel/error.ts';
-import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
-import { type RunProcess, runProcess } from '../kernel/process.ts';
-import type { Family } from '../lib/ip.ts';
-import { parseIptablesSave } from '../observe/trace/iptables-save.ts';
-import { parseNftList, withoutIptablesTables } from '../observe/trace/nft-list.ts';
-import type { Ruleset } from '../observe/trace/ruleset.ts';
-import type { TraceMode } from './trace-modes.ts';
-import { UsageError } from './usage-error.ts';
+import { KernelError } from '../../kernel/error.ts';
+import { Iptables, type IptablesVariant } from '../../kernel/iptables.ts';
+import { type RunProcess, runProcess } from '../../kernel/process.ts';
+import type { Family } from '../../lib/ip.ts';
+import { parseIptablesSave } from '../trace/iptables-save.ts';
+import { parseNftList, withoutIptablesTables } from '../trace/nft-list.ts';
+import type { Ruleset } from '../trace/ruleset.ts';
+import type { TraceMode } from './modes.ts';
 
 export interface KernelRules {
   readonly ruleset: Ruleset;
@@ -24,9 +23,8 @@ export async function kernelRules(
 ): Promise<KernelRules> {
   const saved = await savedTables(family, run);
   const listed = await listedTables(run);
-  if (needs === 'iptables' && saved.length === 0) throw new UsageError('iptables-save is not installed here');
-  if (needs === 'nftables' && listed === undefined)
-    throw new UsageError('nft is not installed here; it lists the rules');
+  if (needs === 'iptables' && saved.length === 0) throw missing('iptables-save');
+  if (needs === 'nftables' && listed === undefined) throw missing('nft');
   const tables = [
     ...saved.flatMap(({ variant, text }) => {
       const origin = variant === 'auto' ? 'iptables' : (`iptables-${variant}` as const);
@@ -38,6 +36,13 @@ export async function kernelRules(
     ruleset: { family, tables: [...tables.filter((table) => !isOwn(table)), ...tables.filter(isOwn)] },
     text: [...saved.map(({ text }) => text), listed ?? ''].join('\n'),
   };
+}
+
+function missing(program: string): KernelError {
+  return new KernelError('TOOL_MISSING', {
+    operation: program,
+    detail: 'it lists the rules, and is not installed here',
+  });
 }
 
 interface SavedTables {
