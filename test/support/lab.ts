@@ -22,8 +22,8 @@ export interface Ran {
 export class TestLab {
   /** Every process of the lab has it in its environment. */
   readonly mark = randomUUID();
-  readonly folder = mkdtempSync(join(tmpdir(), 'portolan-lab-test-'));
   readonly #command: readonly [string, ...string[]];
+  #folder: string | undefined;
   #up: ChildProcess | undefined;
   #said = '';
 
@@ -35,7 +35,15 @@ export class TestLab {
 
   constructor(command: readonly [string, ...string[]] = asOurselves(MAIN)) {
     this.#command = command;
-    chmodSync(this.folder, 0o777); // for whoever runs it
+  }
+
+  /** Made when it is first needed: a test that is filtered out has none to remove. */
+  get folder(): string {
+    if (this.#folder === undefined) {
+      this.#folder = mkdtempSync(join(tmpdir(), 'portolan-lab-test-'));
+      chmodSync(this.#folder, 0o777); // for whoever runs it
+    }
+    return this.#folder;
   }
 
   /** Resolves when the lab says it is ready. */
@@ -100,7 +108,7 @@ export class TestLab {
   /** For `after`: whatever happened, nothing stays. */
   async remove(): Promise<void> {
     await this.end('SIGINT');
-    rmSync(this.folder, { recursive: true, force: true });
+    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
   }
 
   #run(args: readonly string[], stdin: string): Promise<Ran> {
