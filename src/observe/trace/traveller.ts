@@ -16,7 +16,7 @@ export interface Traveller {
   base: Chain | undefined;
   frame: Frame | undefined;
   /** What a rule that matched still has to do. */
-  todo: Todo | undefined;
+  pending: Pending | undefined;
   isTranslatedHere: boolean;
   isMasqueraded: boolean;
   connectionMark: number;
@@ -33,7 +33,7 @@ export interface Frame {
   readonly below: Frame | undefined;
 }
 
-export interface Todo {
+export interface Pending {
   readonly statements: readonly Statement[];
   readonly hop: Omit<Hop, 'did'>;
 }
@@ -69,7 +69,7 @@ export function startOf(packet: Packet, host: Surroundings): Traveller {
     basesDone: 0,
     base: undefined,
     frame: undefined,
-    todo: undefined,
+    pending: undefined,
     isTranslatedHere: false,
     isMasqueraded: false,
     connectionMark: 0,
@@ -121,13 +121,17 @@ function copyOf(traveller: Traveller): Traveller {
 }
 
 /** One traveller for each thing that a look into a map may find, with what it then has to do; the same if it is just one. */
-export function splitInto(traveller: Traveller, branches: readonly Branch[], { statements, hop }: Todo): Traveller[] {
+export function splitInto(
+  traveller: Traveller,
+  branches: readonly Branch[],
+  { statements, hop }: Pending,
+): Traveller[] {
   return branches.map(({ does, share, condition, row }) => {
     const way = branches.length === 1 ? traveller : copyOf(traveller);
     way.share = times(way.share, share);
     if (condition) decide(way, condition);
     const marks = { ...(share === ONE ? {} : { chance: share }), ...(condition && { condition }), ...(row && { row }) };
-    way.todo = does && { statements: [does, ...statements], hop: { ...hop, ...marks } };
+    way.pending = does && { statements: [does, ...statements], hop: { ...hop, ...marks } };
     return way;
   });
 }

@@ -14,7 +14,16 @@ import { judgeRule } from './judge.ts';
 import { branchesAt } from './map-branches.ts';
 import type { End, Hop, Outcome, Packet, Surroundings } from './packet.ts';
 import type { Chain, Hook, Rule, Ruleset, Statement, Table } from './ruleset.ts';
-import { addHop, type Frame, forkAt, outcomeOf, splitInto, startOf, type Todo, type Traveller } from './traveller.ts';
+import {
+  addHop,
+  type Frame,
+  forkAt,
+  outcomeOf,
+  type Pending,
+  splitInto,
+  startOf,
+  type Traveller,
+} from './traveller.ts';
 
 /** Beyond this many different ends nobody reads on; what is left is said to be unjudged. */
 const MAX_OUTCOMES = 20_000;
@@ -46,10 +55,10 @@ export class Walker {
   /** Goes on until this traveller's way ends. Where it forks, the other branch is put on `open`. */
   #travel(traveller: Traveller, host: Surroundings, open: Traveller[]): End {
     for (;;) {
-      const { frame, todo } = traveller;
+      const { frame, pending } = traveller;
       const rule = frame?.rules[frame.at];
-      const end = todo
-        ? this.#work(todo, traveller, host, open)
+      const end = pending
+        ? this.#work(pending, traveller, host, open)
         : !frame
           ? this.#enterNextChain(traveller, host)
           : rule
@@ -83,7 +92,7 @@ export class Walker {
       if (match.kind === 'remember')
         traveller.packet.remembered = new Map(traveller.packet.remembered).set(match.list, true);
     }
-    traveller.todo = {
+    traveller.pending = {
       statements: rule.statements,
       hop: { hook: traveller.hook, chain: frame.chain, rule, ...fork?.hop },
     };
@@ -91,8 +100,8 @@ export class Walker {
   }
 
   /** Does what a matching rule says. A look into a map may find several things; each but the first goes on by itself. */
-  #work({ statements, hop }: Todo, traveller: Traveller, host: Surroundings, open: Traveller[]): End | undefined {
-    traveller.todo = undefined;
+  #work({ statements, hop }: Pending, traveller: Traveller, host: Surroundings, open: Traveller[]): End | undefined {
+    traveller.pending = undefined;
     for (const [i, statement] of statements.entries()) {
       if (statement.kind === 'verdict-map' || statement.kind === 'dnat-map') {
         const table = this.#tables.get(hop.chain)!;
