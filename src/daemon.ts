@@ -25,6 +25,7 @@ import type { Family } from './lib/ip.ts';
 import type { NodeModel } from './model/model.ts';
 import { nodeAddresses } from './node/addresses.ts';
 import { familyNodePorts, type NodeSettings } from './node/facts.ts';
+import { type AgentNews, ChangeHistory } from './observe/history.ts';
 import type { Log } from './observe/log.ts';
 import { bindFailureNote, ServiceHealthServers } from './observe/service-health.ts';
 import type { CountedServices } from './observe/service-metrics.ts';
@@ -70,7 +71,8 @@ async function live(
     log.info('System initialized and --init-only specified');
     return end.resolve(0);
   }
-  const identity = { mode: configuration.mode, version: ready.version, clock };
+  const news = (): AgentNews => ({ changes: agent.history.records });
+  const identity = { mode: configuration.mode, version: ready.version, clock, news };
   if (!(await acquireAgentLock(identity, (holder) => noteOtherAgent(holder, log), signal))) return;
   await reportRunningProxy(configuration, log);
   await reportLeftovers(configuration, agent.variant, log);
@@ -121,6 +123,7 @@ interface Agent {
   readonly node: NodeWatch;
   readonly cluster: ClusterWatch;
   readonly observers: Observers;
+  readonly history: ChangeHistory;
   /** One for each family that is served. */
   readonly loops: Map<Family, FamilyLoop>;
 }
@@ -172,7 +175,21 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
     onSliceEvent: () => observers.sliceEvent([...loops.keys()].map((family) => tracker.pending(family))),
     onProblems: (object, problems) => observers.problems(object, problems),
   });
-  return { ready, log, clock, nodeName, client, tracker, variant, runtimes, node, cluster, observers, loops };
+  return {
+    ready,
+    log,
+    clock,
+    nodeName,
+    client,
+    tracker,
+    variant,
+    runtimes,
+    node,
+    cluster,
+    observers,
+    loops,
+    history: new ChangeHistory(),
+  };
 }
 
 async function familyLoop(
@@ -220,6 +237,7 @@ async function familyLoop(
     },
     onReport: (report) => {
       observers.nothingPending();
+      agent.history.add(report, clock.wallNow());
       console?.synced(report);
     },
     onTrouble: (of, kind, text) => console?.trouble(of, kind, text),

@@ -1,11 +1,15 @@
 // An explanation for people.
+import type { ChangeRecord } from '../observe/history.ts';
 import type { Ink } from '../observe/trace/draw.ts';
 import type { EndpointExplanation, PortExplanation, ServiceExplanation } from '../observe/trace/explain.ts';
 
-export function explanationText({ service, node, family, ports }: ServiceExplanation, ink: Ink): string {
+export function explanationText({ service, node, family, ports, changes }: ServiceExplanation, ink: Ink): string {
   const lines = [
     ink.bold(`Service ${service}, ${family}, on node ${node || 'without a name'}`),
     ...ports.flatMap((port) => ['', ...portLines(port, ink)]),
+    ...(changes.length > 0
+      ? ['', ink.bold('last changes'), ...table(changes.map(changeRow)).map((line) => `    ${line}`)]
+      : []),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -36,6 +40,12 @@ function portLines(port: PortExplanation, ink: Ink): readonly string[] {
     ),
     ...section('rules', port.rules.map(ink.dim)),
   ];
+}
+
+function changeRow({ at, stages, sinceChangeMs, wasFull }: ChangeRecord): readonly string[] {
+  const times = Object.entries(stages).map(([stage, ms]) => `${stage} ${ms} ms`);
+  const whole = sinceChangeMs === undefined ? '' : `in the kernel ${sinceChangeMs} ms after the change`;
+  return [at, times.join(', '), wasFull ? 'all rules written' : whole];
 }
 
 function endpointRow(endpoint: EndpointExplanation, ink: Ink): readonly string[] {

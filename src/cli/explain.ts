@@ -1,4 +1,7 @@
 // `portolan explain service NAME`: all there is to say about one Service on one node.
+import { agentNews } from '../kernel/agent-lock.ts';
+import type { Family } from '../lib/ip.ts';
+import type { AgentNews, ChangeRecord } from '../observe/history.ts';
 import { inkFor } from '../observe/trace/draw.ts';
 import { explainService } from '../observe/trace/explain.ts';
 import { Walker } from '../observe/trace/walk.ts';
@@ -46,10 +49,17 @@ export async function run(args: readonly string[]): Promise<number> {
         clients: [...(pod ? [pod] : []), thisNode, outside],
         context: { node: situation.nodeName, rules: here.source, origins: here.origins, book: here.book },
         observations: await observationsOf(here, situation.configuration.mode, family),
+        changes: here.isLive ? await lastChanges(key, family) : [],
       }),
     );
   }
   if (isJson) printJson(explanations);
   else for (const one of explanations) process.stdout.write(explanationText(one, inkFor(process.stdout)));
   return 0;
+}
+
+/** Only the agent of this node knows them. */
+async function lastChanges(service: string, family: Family): Promise<readonly ChangeRecord[]> {
+  const news = (await agentNews()) as Partial<AgentNews> | undefined;
+  return (news?.changes ?? []).filter((change) => change.family === family && change.services.includes(service));
 }

@@ -24,6 +24,8 @@ export interface AgentLockOptions {
   readonly mode: string;
   readonly version: string;
   readonly clock?: Clock;
+  /** What the agent has to tell those who ask it: plain data. */
+  readonly news?: () => unknown;
 }
 
 const SOCKET = '\0portolan-agent';
@@ -38,7 +40,7 @@ export async function acquireAgentLock(
   onWaiting: (holder: AgentIdentity | undefined) => void,
   signal: AbortSignal,
 ): Promise<AgentLock | undefined> {
-  const { mode, version, clock = systemClock } = options;
+  const { mode, version, clock = systemClock, news = () => undefined } = options;
   let reportedAt = Number.NEGATIVE_INFINITY;
   const report = (holder: AgentIdentity | undefined): void => {
     if (clock.now() - reportedAt < REPORT_INTERVAL_MS) return;
@@ -47,7 +49,7 @@ export async function acquireAgentLock(
   };
   while (!signal.aborted) {
     const since = new Date(clock.wallNow()).toISOString();
-    const lock = await hold({ pid: process.pid, version, mode, since });
+    const lock = await hold({ pid: process.pid, version, mode, since }, news);
     if (lock) return lock;
     await followHolder(report, clock, signal);
     await clock.wait(PAUSE_MS, signal); // a holder that hangs up at once must not make us spin
@@ -67,6 +69,30 @@ export async function agentLockHolder(): Promise<AgentIdentity | undefined> {
   return holder;
 }
 
+/** What the agent on this host has to tell; undefined if none runs, or it does not answer in time. */
+export async function agentNews(): Promise<unknown> {
+  return new Promise((resolve) => {
+    const socket = net.connect(SOCKET, () => socket.write('news?\n'));
+    let text = '';
+    socket.setTimeout(ANSWER_TIMEOUT_MS, () => socket.destroy());
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      if (text.split('\n').length > 2) socket.destroy();
+    });
+    socket.on('error', () => {}); // nobody is there; `close` follows
+    socket.on('close', () => resolve(parseNews(text)));
+  });
+}
+
+/** The second line: the first says who it is. */
+function parseNews(text: string): unknown {
+  try {
+    return JSON.parse(text.split('\n')[1] ?? '') ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The mode that a kube-proxy on this host answers with, Portolan or another; undefined if none answers. */
 export async function runningProxyMode(port: number, host = '127.0.0.1'): Promise<string | undefined> {
   return new Promise((resolve) => {
@@ -84,7 +110,7 @@ export async function runningProxyMode(port: number, host = '127.0.0.1'): Promis
   });
 }
 
-function hold(identity: AgentIdentity): Promise<AgentLock | undefined> {
+function hold(identity: AgentIdentity, news: () => unknown): Promise<AgentLock | undefined> {
   const asking = new Set<net.Socket>();
   const server = net.createServer((socket) => {
     asking.add(socket);
@@ -92,6 +118,7 @@ function hold(identity: AgentIdentity): Promise<AgentLock | undefined> {
     socket.on('error', () => {}); // who asked went away
     socket.on('close', () => asking.delete(socket));
     socket.write(`${JSON.stringify(identity)}\n`); // and stays open for as long as we live
+    socket.once('data', () => socket.write(`${JSON.stringify(news() ?? null)}\n`));
   });
   return new Promise((resolve, reject) => {
     server.on('error', (error: NodeJS.ErrnoException) =>

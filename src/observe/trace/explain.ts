@@ -1,6 +1,7 @@
 // In: one Service in a node's model, its rules, and what was counted.  Out: everything there is to say about it on this node.
 import { hostPort } from '../../lib/ip.ts';
 import type { ServiceModel, ServicePort } from '../../model/model.ts';
+import type { ChangeRecord } from '../history.ts';
 import type { Client } from './clients.ts';
 import { packetFrom } from './clients.ts';
 import type { Surroundings } from './packet.ts';
@@ -12,6 +13,8 @@ export interface ServiceExplanation {
   readonly node: string;
   readonly family: string;
   readonly ports: readonly PortExplanation[];
+  /** The last changes of it that this node's agent brought to the kernel, newest first; none where no agent was asked. */
+  readonly changes: readonly ChangeRecord[];
 }
 
 export interface PortExplanation {
@@ -71,6 +74,7 @@ export interface ExplainInput {
   readonly clients: readonly Client[];
   readonly context: TraceContext;
   readonly observations: Observations;
+  readonly changes: readonly ChangeRecord[];
 }
 
 export function explainService(input: ExplainInput): ServiceExplanation {
@@ -80,6 +84,7 @@ export function explainService(input: ExplainInput): ServiceExplanation {
     node: context.node,
     family,
     ports: service.ports.map((port) => explainPort(port, input)),
+    changes: input.changes,
   };
 }
 
