@@ -14,22 +14,22 @@ const NFTA_VERDICT_CHAIN = 2;
 
 export const VERDICT_CODES = { drop: 0, accept: 1, jump: -3, goto: -4, return: -5 } as const;
 
-const PAYLOAD_BASE = { network: 1, transport: 2 } as const;
-const META_KEY = { mark: 3, iifname: 6, l4proto: 16 } as const;
-const CT_KEY = { state: 0, status: 2, 'proto-dst': 12, 'dst-ip': 20, 'dst-ip6': 22 } as const;
-const IP_CT_DIR_ORIGINAL = 0;
-const NFT_FIB_RESULT_ADDRTYPE = 3;
-const FIB_FLAG = { saddr: 1, daddr: 2 } as const;
-const COMPARE_OP = { equal: 0, 'not-equal': 1 } as const;
-const NFT_LOOKUP_F_INV = 1;
-const NFT_NG_RANDOM = 1;
-const NFT_NAT_DNAT = 1;
+export const PAYLOAD_BASE = { network: 1, transport: 2 } as const;
+export const META_KEY = { mark: 3, iifname: 6, l4proto: 16 } as const;
+export const CT_KEY = { state: 0, status: 2, 'proto-dst': 12, 'dst-ip': 20, 'dst-ip6': 22 } as const;
+export const IP_CT_DIR_ORIGINAL = 0;
+export const NFT_FIB_RESULT_ADDRTYPE = 3;
+export const FIB_FLAG = { saddr: 1, daddr: 2 } as const;
+export const COMPARE_OP = { equal: 0, 'not-equal': 1 } as const;
+export const NFT_LOOKUP_F_INV = 1;
+export const NFT_NG_RANDOM = 1;
+export const NFT_NAT_DNAT = 1;
 const NF_NAT_RANGE_PROTO_SPECIFIED = 2;
-const NF_NAT_RANGE_PROTO_RANDOM_FULLY = 0x10;
-const NFT_REJECT_ICMP_UNREACH = 0;
-const ICMP_PORT_UNREACHABLE = { IPv4: 3, IPv6: 4 } as const;
-const NFT_DYNSET_OP_UPDATE = 1;
-const FAMILY_NUMBER = { IPv4: 2, IPv6: 10 } as const;
+export const NF_NAT_RANGE_PROTO_RANDOM_FULLY = 0x10;
+export const NFT_REJECT_ICMP_UNREACH = 0;
+export const ICMP_PORT_UNREACHABLE = { IPv4: 3, IPv6: 4 } as const;
+export const NFT_DYNSET_OP_UPDATE = 1;
+export const FAMILY_NUMBER = { IPv4: 2, IPv6: 10 } as const;
 
 /** How a set is referred to within a transaction: by its name, and by a number where the transaction makes it. */
 export interface SetReference {

@@ -82,7 +82,10 @@ export interface NftHeldSet {
   readonly comment: string | undefined;
 }
 
-export type NftHeldChain = Pick<NftChain, 'name' | 'base'>;
+export interface NftHeldChain extends Pick<NftChain, 'name' | 'base'> {
+  /** Present where packets that no rule decides are dropped, which no chain of ours does. */
+  readonly policy?: 'drop';
+}
 
 export interface NftHeldTable extends NftTable {
   readonly comment: string | undefined;

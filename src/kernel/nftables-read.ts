@@ -39,7 +39,9 @@ export function readChain(message: Message, table: NftTable): NftHeldChain | und
   const attributes = ours(message, table);
   if (!attributes) return undefined;
   const base = readBase(attributes);
-  return { name: textOf(attributes.get(3)!), ...(base && { base }) };
+  const policy = attributes.get(5);
+  const drops = policy !== undefined && u32(policy) === VERDICT_CODES.drop;
+  return { name: textOf(attributes.get(3)!), ...(base && { base }), ...(base && drops && { policy: 'drop' }) };
 }
 
 function readBase(attributes: Attributes): NftBase | undefined {

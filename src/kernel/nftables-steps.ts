@@ -44,11 +44,11 @@ export const MESSAGE = {
 export const HOOK_NAMES: readonly NftHook[] = ['prerouting', 'input', 'forward', 'output', 'postrouting'];
 
 export const NFT_SET_ANONYMOUS = 1;
-const NFT_SET_CONSTANT = 2;
+export const NFT_SET_CONSTANT = 2;
 export const NFT_SET_INTERVAL = 4;
 export const NFT_SET_MAP = 8;
-const NFT_SET_TIMEOUT = 0x10;
-const NFT_SET_EVAL = 0x20;
+export const NFT_SET_TIMEOUT = 0x10;
+export const NFT_SET_EVAL = 0x20;
 const NFT_SET_ELEM_INTERVAL_END = 1;
 const NFT_DATA_VERDICT = 0xffffff00;
 

@@ -110,10 +110,10 @@ export class Nftables {
     return this.#list(table, MESSAGE.getRule, (message) => readRule(message, table), filter);
   }
 
-  /** Sets and maps that have a name of their own. */
-  async listSets(table: NftTable): Promise<NftHeldSet[]> {
+  /** Sets and maps that have a name of their own; or all, also those that belong to one rule. */
+  async listSets(table: NftTable, withAnonymous = false): Promise<NftHeldSet[]> {
     const sets = await this.#list(table, MESSAGE.getSet, (message) => readSet(message, table));
-    return sets.filter((set) => (set.flags & NFT_SET_ANONYMOUS) === 0);
+    return withAnonymous ? sets : sets.filter((set) => (set.flags & NFT_SET_ANONYMOUS) === 0);
   }
 
   /** Without counters a long list takes less time. */
