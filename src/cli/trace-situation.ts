@@ -64,7 +64,7 @@ export interface FamilySituation extends PlannedMode {
   readonly view: NodeView;
   /** From the kernel or a file; undefined if neither was asked for. */
   readonly held: Ruleset | undefined;
-  /** `planned`, `in the kernel`, `in FILE`: of those that count, which are the held ones where there are any. */
+  /** `planned`, `in the kernel` (and what of it could not be read), `in FILE`: of those that count, which are the held ones where there are any. */
   readonly source: string;
   /** True if the rules are those of this host's kernel, so that it can be asked for more. */
   readonly isLive: boolean;
@@ -101,7 +101,7 @@ export async function situationOf(options: SituationOptions): Promise<Situation>
       ...mode.plan(view, hostIps, text),
       held,
       isLive,
-      source: isLive ? 'in the kernel' : held ? `in ${options.rules}` : 'as planned',
+      source: kernel ? kernel.source : held ? `in ${options.rules}` : 'as planned',
       book: new AddressBook(view.model),
       host: hostOf(view, hostIps, isLive ? deviceLookup(family) : undefined, family),
       hostIps,

@@ -58,7 +58,7 @@ async function trace(options: WalkOptions, mode: TraceMode, from: string, to: st
   const destination = traceDestination(to, models, settings.addresses.ips);
   const family = familyOf(destination.ip);
   const model = modelOf(state, family);
-  const { ruleset } = await told(kernelRules(family, mode));
+  const { ruleset, source } = await told(kernelRules(family, mode));
   const { host } = await hostOf(settings, family);
   const book = new AddressBook(model);
   const origins = options.mode === 'nftables' ? new NftablesOrigins(model) : new IptablesOrigins(model);
@@ -66,7 +66,7 @@ async function trace(options: WalkOptions, mode: TraceMode, from: string, to: st
   const client = traceClient(from, destination, context);
   const packet = packetFrom(client, destination.ip, destination.port, destination.protocol);
   const outcomes = new Walker(ruleset).walk(packet, host);
-  return traceReport(packet, outcomes, { node: nodeName, rules: 'in the kernel', origins, book });
+  return traceReport(packet, outcomes, { node: nodeName, rules: source, origins, book });
 }
 
 /** The program that lists the rules is missing, or may not be asked: whoever looks at the page is told. */

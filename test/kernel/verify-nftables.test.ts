@@ -1,20 +1,24 @@
-// Verification of nftables mode against a real kernel: the table as nft lists it does what the objects mean, and every fault in it is
-// found and blamed on the right row or rule.
+// Verification of nftables mode against a real kernel: the table, as the kernel tells it over netlink and as nft lists it, does what the
+// objects mean, and every fault in it is found and blamed on the right row or rule.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { golden } from '../../src/lab/network/golden.ts';
-import { Network } from '../../src/lab/network/network.ts';
+import { execFileSync } from 'node:child_process';
+import { after, describe, test } from 'node:test';
+import { KernelError } from '../../src/kernel/error.ts';
+import { type RunProcess, runProcess } from '../../src/kernel/process.ts';
+import { continueInSandbox } from '../../src/lab/sandbox.ts';
 import { nftablesMode } from '../../src/modes/nftables/nftables.ts';
-import { kernelRules } from '../../src/observe/live/kernel-rules.ts';
+import { type KernelRules, kernelRules } from '../../src/observe/live/kernel-rules.ts';
 import { TRACE_MODES } from '../../src/observe/live/modes.ts';
+import { readTable } from '../../src/observe/live/nft-netlink.ts';
 import type { CauseKind } from '../../src/observe/verify/cause.ts';
 import type { Drift } from '../../src/observe/verify/drift.ts';
 import { type VerifyReport, verify } from '../../src/observe/verify/verify.ts';
 import { TestCluster } from '../support/cluster.ts';
 import { GOLDEN_BASE, GOLDEN_NODES } from '../support/golden.ts';
-import { runIn } from '../support/iptables-node.ts';
 import { nftablesFacts } from '../support/nftables-node.ts';
 import { FAULTY_CLUSTER, nftablesVerifyInput } from '../support/verify.ts';
+
+continueInSandbox(import.meta.url);
 
 interface Fault {
   readonly title: string;
@@ -110,40 +114,87 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-describe('verification finds what is wrong in a kernel’s nftables', () => {
-  let network: Network;
-  const cluster = new TestCluster().apply(...GOLDEN_NODES, ...GOLDEN_BASE, ...FAULTY_CLUSTER);
-  const input = nftablesVerifyInput(cluster.tracker, nftablesFacts('IPv4'), undefined);
+const cluster = new TestCluster().apply(...GOLDEN_NODES, ...GOLDEN_BASE, ...FAULTY_CLUSTER);
+const input = nftablesVerifyInput(cluster.tracker, nftablesFacts('IPv4'), undefined);
+const mode = TRACE_MODES.nftables!;
 
-  const nft = async (...lines: readonly string[]): Promise<void> => {
-    const { status, stderr } = await network.exec('n1', ['nft', '-f', '-'], { stdin: `${lines.join('\n')}\n` });
-    assert.equal(status, 0, stderr);
-  };
-  const report = async (): Promise<VerifyReport> => {
-    const { ruleset } = await kernelRules('IPv4', TRACE_MODES.nftables!, runIn(network, 'n1'));
-    return verify({ ...input, held: ruleset });
-  };
-  const load = (): Promise<void> =>
-    nft('flush ruleset', nftablesMode.print(nftablesMode.plan(input.model, nftablesFacts('IPv4'))));
+const withoutNft: RunProcess = async (program, ...rest) => {
+  if (program === 'nft') throw new KernelError('TOOL_MISSING', { operation: 'nft', detail: 'not installed' });
+  return runProcess(program, ...rest);
+};
 
-  before(async () => {
-    network = await Network.open(golden);
-  });
-  after(() => network.close());
+function nft(...lines: readonly string[]): void {
+  execFileSync('nft', ['-f', '-'], { input: `${lines.join('\n')}\n` });
+}
 
-  test('a healthy node has nothing to complain about', async () => {
-    await load();
-    const { mismatches, drift, unjudged } = await report();
-    assert.deepEqual({ mismatches, drift, unjudged }, { mismatches: [], drift: [], unjudged: [] });
-  });
+function load(): void {
+  nft('flush ruleset', nftablesMode.print(nftablesMode.plan(input.model, nftablesFacts('IPv4'))));
+}
 
-  for (const { title, inject, finds } of FAULTS) {
-    test(title, async () => {
-      await load();
-      await nft(...inject);
-      const { mismatches, drift } = await report();
-      const found = new Set([...mismatches.map(({ cause }) => cause.kind), ...drift.map(({ kind }) => kind)]);
-      assert.deepEqual([...found].sort(), finds, JSON.stringify({ mismatches, drift }, undefined, 1));
+async function report(rules: Promise<KernelRules>): Promise<VerifyReport> {
+  return verify({ ...input, held: (await rules).ruleset });
+}
+
+function assertHealthy({ mismatches, drift, unjudged }: VerifyReport): void {
+  assert.deepEqual({ mismatches, drift, unjudged }, { mismatches: [], drift: [], unjudged: [] });
+}
+
+function assertFinds({ mismatches, drift }: VerifyReport, finds: Fault['finds']): void {
+  const found = new Set([...mismatches.map(({ cause }) => cause.kind), ...drift.map(({ kind }) => kind)]);
+  assert.deepEqual([...found].sort(), finds, JSON.stringify({ mismatches, drift }, undefined, 1));
+}
+
+after(() => nft('flush ruleset'));
+
+for (const [reading, own] of [
+  ['over netlink', readTable],
+  ['as nft lists it', 'listed'],
+] as const) {
+  describe(`verification finds what is wrong in a kernel’s nftables, ${reading}`, () => {
+    test('a healthy node has nothing to complain about', async () => {
+      load();
+      assertHealthy(await report(kernelRules('IPv4', mode, runProcess, own)));
     });
-  }
+
+    for (const { title, inject, finds } of FAULTS) {
+      test(title, async () => {
+        load();
+        nft(...inject);
+        assertFinds(await report(kernelRules('IPv4', mode, runProcess, own)), finds);
+      });
+    }
+  });
+}
+
+describe('verification where nft is not installed', () => {
+  test('a healthy node has nothing to complain about, and the source says what could not be read', async () => {
+    load();
+    const rules = kernelRules('IPv4', mode, withoutNft, readTable);
+    assertHealthy(await report(rules));
+    assert.match(
+      (await rules).source,
+      /^in the kernel \(without others’ tables .* nft, which lists them, is not installed/,
+    );
+  });
+
+  test('a fault in the proxy’s own table is found', async () => {
+    load();
+    nft(...FAULTS[0]!.inject);
+    assertFinds(await report(kernelRules('IPv4', mode, withoutNft, readTable)), FAULTS[0]!.finds);
+  });
+
+  test('a rule that is not understood is told as one, by its handle, and what it may do is not judged', async () => {
+    load();
+    nft(`insert rule ${OURS} services ip ttl 3 drop`);
+    const { drift, unjudged } = await report(kernelRules('IPv4', mode, withoutNft, readTable));
+    assert.deepEqual(
+      drift.map((found) => 'rule' in found && found.rule.replace(/\d+/, 'N')),
+      ['unknown rule (handle N)'],
+    );
+    assert.ok(unjudged.length > 0);
+  });
+
+  test('without a socket to ask there is no answer', async () => {
+    await assert.rejects(kernelRules('IPv4', mode, withoutNft, 'listed'), { code: 'TOOL_MISSING' });
+  });
 });

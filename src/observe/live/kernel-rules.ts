@@ -3,15 +3,19 @@ import { KernelError } from '../../kernel/error.ts';
 import { Iptables, type IptablesVariant } from '../../kernel/iptables.ts';
 import { type RunProcess, runProcess } from '../../kernel/process.ts';
 import type { Family } from '../../lib/ip.ts';
+import { TABLE_NAME } from '../../modes/nftables/names.ts';
 import { parseIptablesSave } from '../trace/iptables-save.ts';
 import { parseNftList, withoutIptablesTables } from '../trace/nft-list.ts';
-import type { Ruleset } from '../trace/ruleset.ts';
+import type { Ruleset, Table } from '../trace/ruleset.ts';
 import type { TraceMode } from './modes.ts';
+import { type ReadTable, readTable } from './nft-netlink.ts';
 
 export interface KernelRules {
   readonly ruleset: Ruleset;
   /** As the tools print them. */
   readonly text: string;
+  /** `in the kernel`, and what of it could not be read. */
+  readonly source: string;
 }
 
 /** Of two tables with one priority the kernel asks the younger first, and no text tells which that is. As the others are the ones
@@ -20,22 +24,53 @@ export async function kernelRules(
   family: Family,
   { isOwnTable: isOwn, needs }: Pick<TraceMode, 'isOwnTable' | 'needs'>,
   run: RunProcess = runProcess,
+  // Programs may be started in another network namespace; a socket is in ours.
+  own: ReadTable | 'listed' = run === runProcess ? readTable : 'listed',
 ): Promise<KernelRules> {
   const saved = await savedTables(family, run);
   const listed = await listedTables(run);
   if (needs === 'iptables' && saved.length === 0) throw missing('iptables-save');
-  if (needs === 'nftables' && listed === undefined) throw missing('nft');
   const tables = [
     ...saved.flatMap(({ variant, text }) => {
       const origin = variant === 'auto' ? 'iptables' : (`iptables-${variant}` as const);
       return parseIptablesSave(text, family, origin).tables;
     }),
-    ...withoutIptablesTables(parseNftList(listed ?? '', family)).tables,
+    ...(needs === 'nftables' ? await nftTables(listed, family, own) : nativeTables(listed ?? '', family)),
   ];
   return {
     ruleset: { family, tables: [...tables.filter((table) => !isOwn(table)), ...tables.filter(isOwn)] },
     text: [...saved.map(({ text }) => text), listed ?? ''].join('\n'),
+    source: listed === undefined ? UNLISTED : 'in the kernel',
   };
+}
+
+const UNLISTED = 'in the kernel (without others’ tables of nf_tables: nft, which lists them, is not installed)';
+
+/** The proxy's own table over netlink, the others' as nft lists them, if it is there. */
+async function nftTables(
+  listed: string | undefined,
+  family: Family,
+  own: ReadTable | 'listed',
+): Promise<readonly Table[]> {
+  if (own === 'listed') {
+    if (listed === undefined) throw missing('nft');
+    return nativeTables(listed, family);
+  }
+  const table = await own({ family, name: TABLE_NAME });
+  const others = nativeTables(withoutOwnTable(listed ?? '', family), family);
+  return table ? [...others, table] : others;
+}
+
+/** Of the listed tables, those that are not iptables'. */
+function nativeTables(listed: string, family: Family): readonly Table[] {
+  return withoutIptablesTables(parseNftList(listed, family)).tables;
+}
+
+/** nft indents all but a table's first and last line. */
+function withoutOwnTable(listed: string, family: Family): string {
+  const start = listed.search(new RegExp(`^table ${family === 'IPv4' ? 'ip' : 'ip6'} ${TABLE_NAME} \\{`, 'm'));
+  if (start < 0) return listed;
+  return listed.slice(0, start) + listed.slice(listed.indexOf('\n}', start) + 2);
 }
 
 function missing(program: string): KernelError {
