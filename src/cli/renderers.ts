@@ -25,6 +25,7 @@ export const RENDERERS: Readonly<Record<string, Renderer>> = {
     const counters = { invalidDropped: nfacct, localhostNodePorts: nfacct };
     const machine = {
       backend: 'nf_tables' as const,
+      isInUserNamespace: false,
       hasRandomFully: true,
       conntrackIsLiberal: settings.configuration.conntrack.tcpBeLiberal,
       counters,

@@ -1,6 +1,7 @@
 // iptables mode at work in one family.
 
 import { withRetired } from '../flows/targets.ts';
+import { isInUserNamespace } from '../kernel/host.ts';
 import type { Iptables } from '../kernel/iptables.ts';
 import { readSysctlIfAny } from '../kernel/sysctl.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -50,7 +51,14 @@ export function iptablesRuntime(options: IptablesRuntimeOptions): ModeRuntime {
     }
     const { backend, hasRandomFully } = await iptables.version();
     const hostIps = familyNodePorts(settings, family).matchAll ? [] : await options.hostIps();
-    return iptablesFacts(settings, family, { backend, hasRandomFully, conntrackIsLiberal, counters, hostIps });
+    return iptablesFacts(settings, family, {
+      isInUserNamespace: isInUserNamespace(),
+      backend,
+      hasRandomFully,
+      conntrackIsLiberal,
+      counters,
+      hostIps,
+    });
   };
   // What stands may be of an agent that was killed, or of another proxy, with services that were deleted since.
   const read = async (): Promise<KernelState> => {

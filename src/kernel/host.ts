@@ -75,3 +75,12 @@ export function legacyTables(family: 'IPv4' | 'IPv6'): readonly string[] {
     return []; // the kernel has no legacy iptables, or hides it from who lacks the right to it
   }
 }
+
+/** Root of a user namespace may do less than the machine's own: its send buffers, for one, cannot be made larger. */
+export function isInUserNamespace(): boolean {
+  try {
+    return !/^\s*0\s+0\s+4294967295\s*$/.test(readFileSync('/proc/self/uid_map', 'utf8'));
+  } catch {
+    return false; // a kernel without user namespaces
+  }
+}

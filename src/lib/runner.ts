@@ -44,10 +44,13 @@ export class Runner {
   }
 
   async #asked(timeoutMs: number, signal: AbortSignal): Promise<void> {
-    if (this.#isAsked) return;
+    if (this.#isAsked || signal.aborted) return;
     const awake = new AbortController();
-    this.#wake = () => awake.abort();
-    await this.#options.clock.wait(timeoutMs, AbortSignal.any([signal, awake.signal]));
+    const wake = (): void => awake.abort();
+    this.#wake = wake;
+    signal.addEventListener('abort', wake);
+    await this.#options.clock.wait(timeoutMs, awake.signal);
+    signal.removeEventListener('abort', wake);
     this.#wake = () => {};
   }
 }

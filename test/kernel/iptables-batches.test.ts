@@ -56,6 +56,13 @@ for (const variant of ['nft', 'legacy'] as const) {
         wantedBefore,
       );
       assert.equal(await rulesOf(after, 7), wantedAfter, 'over rules of before, stale chains included');
+
+      const node = iptablesNode(network, after.tracker, 'IPv4', { variant, facts: { servicesPerBatch: 7 } });
+      await sync(node);
+      after.delete(...services(25, () => 0)).apply(...services(30, (i) => i % 4));
+      const { change, wasFull } = await sync(node);
+      assert.deepEqual([wasFull, [...change.ahead].length], [false, 5]);
+      assert.equal(normalisedRules(await node.drivers.save()), wantedBefore, 'many changes at once');
     } finally {
       await network.close();
     }

@@ -60,12 +60,23 @@ function partialChange(plan: IptablesPlan): IptablesChange {
   const filter = new TableChange();
   const nat = new TableChange();
   if (plan.replacedFixed) changeFixed(filter, nat, plan.replacedFixed, plan.fixed);
-  for (const [name, before] of plan.replaced) changeService(filter, nat, before ?? [], plan.services.get(name) ?? []);
+  // Of many services at once, the own chains come ahead in batches, as in a full write.
+  const { servicesPerBatch = Number.POSITIVE_INFINITY } = plan.facts;
+  const isBatched = plan.replaced.size > servicesPerBatch;
+  const batches: TableChange[] = [];
+  let count = 0;
+  for (const [name, before] of plan.replaced) {
+    if (isBatched && count++ % servicesPerBatch === 0) batches.push(new TableChange());
+    changeService(filter, nat, batches.at(-1) ?? nat, before ?? [], plan.services.get(name) ?? []);
+  }
   return {
     isFull: false,
-    ahead: [],
+    ahead: batches.map((batch) => batch.lines('nat')).filter((lines) => lines.length > 0),
     lines: [...filter.lines('filter'), ...nat.lines('nat')],
-    rulesWritten: { filter: filter.rules.length, nat: nat.rules.length },
+    rulesWritten: {
+      filter: filter.rules.length,
+      nat: [nat, ...batches].reduce((sum, { rules }) => sum + rules.length, 0),
+    },
   };
 }
 
@@ -84,7 +95,14 @@ class TableChange {
   }
 }
 
-function changeService(filter: TableChange, nat: TableChange, before: ServicePart, after: ServicePart): void {
+/** `own`: where the service's own chains are written; they go with `nat` in any case, once nothing leads to them. */
+function changeService(
+  filter: TableChange,
+  nat: TableChange,
+  own: TableChange,
+  before: ServicePart,
+  after: ServicePart,
+): void {
   changeShared(
     filter,
     before.flatMap((rules) => rules.filter),
@@ -98,7 +116,7 @@ function changeService(filter: TableChange, nat: TableChange, before: ServicePar
     after.flatMap((rules) => rules.natDispatch),
     'prepend',
   );
-  changeOwn(nat, byChain(before), byChain(after));
+  changeOwn(own, nat, byChain(before), byChain(after));
 }
 
 /** Where the rules of a service in a shared chain differ at all, they are taken out and put in whole, which keeps their order. */
@@ -124,6 +142,7 @@ function changeShared(
 
 function changeOwn(
   table: TableChange,
+  last: TableChange,
   before: ReadonlyMap<string, readonly string[]>,
   after: ReadonlyMap<string, readonly string[]>,
 ): void {
@@ -133,7 +152,7 @@ function changeOwn(
     table.chains.push(chain);
     addAll(table.rules, rules);
   }
-  for (const chain of before.keys()) if (!after.has(chain)) table.goneChains.push(chain);
+  for (const chain of before.keys()) if (!after.has(chain)) last.goneChains.push(chain);
 }
 
 function changeFixed(filter: TableChange, nat: TableChange, before: FixedPart, after: FixedPart): void {

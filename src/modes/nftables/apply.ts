@@ -5,7 +5,7 @@ import type { NftEvent, NftHeldSet, NftSet, NftTable } from '../../kernel/nftabl
 import { describesSet } from '../../kernel/nftables-read.ts';
 import type { Family } from '../../lib/ip.ts';
 import type { AffinityPlan } from './affinity.ts';
-import { type KernelState, type NftablesChange, operationsOf } from './diff.ts';
+import { afterthoughtsOf, type KernelState, type NftablesChange, operationsOf } from './diff.ts';
 import { AFFINITY_PREFIX, TABLE_NAME, tableComment } from './names.ts';
 import type { Row } from './rules.ts';
 import { affinityMap, fixedSets } from './sets.ts';
@@ -79,6 +79,8 @@ async function readRows({ nftables, table }: NftablesDriver, set: NftSet): Promi
 export async function apply(driver: NftablesDriver, change: NftablesChange): Promise<void> {
   try {
     await driver.nftables.commit(change.table, operationsOf(change));
+    const afterthoughts = afterthoughtsOf(change);
+    if (afterthoughts.length > 0) await driver.nftables.commit(change.table, afterthoughts);
   } catch (error) {
     driver.isBeyondRepair = change.isFull && error instanceof KernelError;
     throw error;

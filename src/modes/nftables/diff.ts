@@ -10,6 +10,7 @@ import { TABLE_NAME, tableComment } from './names.ts';
 import { allChains, allRows, allSets, type NftablesPlan } from './plan.ts';
 import type { ChainPlan, Row } from './rules.ts';
 import { diffRows } from './service-index.ts';
+import { ENDPOINT_MAPS } from './sets.ts';
 
 /** What was read of the table. Rules are not: they are written anew. */
 export interface KernelState {
@@ -163,6 +164,7 @@ function diffFixed(before: FixedPart, after: FixedPart): FixedChange {
 
 export function operationsOf(change: NftablesChange): NftOperation[] {
   const { table, comment } = change;
+  const isLingering = lingering(change);
   const ruled = [...change.addedChains, ...change.replacedChains];
   return [
     ...(change.isFull ? [{ op: 'add-table', comment } as const] : []),
@@ -170,11 +172,7 @@ export function operationsOf(change: NftablesChange): NftOperation[] {
     ...(change.remakesTable ? ([{ op: 'delete-table' }, { op: 'add-table', comment }] as const) : []),
     ...change.addedChains.map(({ rules: _, ...chain }) => ({ op: 'add-chain', chain }) as const),
     ...change.addedSets.map((set) => ({ op: 'add-set', set }) as const),
-    ...bySet(change, change.removedRows, (set, rows) => ({
-      op: 'delete-elements',
-      set,
-      keys: rows.map(({ key }) => key),
-    })),
+    ...removals(change, (row) => !isLingering(row)),
     ...change.replacedChains.map(({ name }) => ({ op: 'flush-chain', chain: name }) as const),
     ...change.emptiedChains.map((name) => ({ op: 'flush-chain', chain: name }) as const),
     ...ruled.flatMap(({ name, rules }) =>
@@ -184,6 +182,30 @@ export function operationsOf(change: NftablesChange): NftOperation[] {
     ...change.removedSets.map((set) => ({ op: 'delete-set', set }) as const),
     ...change.removedChains.map((chain) => ({ op: 'delete-chain', chain }) as const),
   ];
+}
+
+/** What is sent a moment later: endpoints that nothing leads to any more. A packet looks twice, for the number of endpoints and then
+ *  for one of them, and a transaction may come between the two looks; what it had drawn must still be there. */
+export function afterthoughtsOf(change: NftablesChange): NftOperation[] {
+  return removals(change, lingering(change));
+}
+
+/** A row that is written anew is replaced at once, and with a table that is made anew everything goes. */
+function lingering({ remakesTable, addedRows }: NftablesChange): (row: Row) => boolean {
+  const rewritten = new Set(addedRows.filter(isEndpointRow).map(({ set, key }) => `${set} ${key}`));
+  return (row) => !remakesTable && isEndpointRow(row) && !rewritten.has(`${row.set} ${row.key}`);
+}
+
+function isEndpointRow({ set }: Row): boolean {
+  return ENDPOINT_MAPS.has(set);
+}
+
+function removals(change: NftablesChange, isMeant: (row: Row) => boolean): NftOperation[] {
+  return bySet(change, change.removedRows.filter(isMeant), (set, rows) => ({
+    op: 'delete-elements',
+    set,
+    keys: rows.map(({ key }) => key),
+  }));
 }
 
 function bySet(

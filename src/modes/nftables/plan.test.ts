@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { NftOperation } from '../../kernel/nftables-objects.ts';
 import type { Backend, Frontend, NodeModel, ServiceModel, ServicePort, TrafficClass } from '../../model/model.ts';
-import { diff, operationsOf } from './diff.ts';
+import { afterthoughtsOf, diff, operationsOf } from './diff.ts';
 import type { NftablesFacts } from './facts.ts';
 import { allRows, type NftablesPlan, plan } from './plan.ts';
 
@@ -84,7 +84,8 @@ function model(
 
 /** `add-elements service-ips 10.96.0.1 . tcp . 80`, one line for each row. */
 function steps(held: NftablesPlan, wanted: NftablesPlan): string[] {
-  return operationsOf(diff(held, wanted)).flatMap((operation: NftOperation) => {
+  const change = diff(held, wanted);
+  return [...operationsOf(change), ...afterthoughtsOf(change)].flatMap((operation: NftOperation) => {
     switch (operation.op) {
       case 'add-elements':
         return operation.elements.map(
@@ -136,10 +137,10 @@ test('losing the last endpoint turns the row around, and the chain goes with it'
   const second = plan(model([cart()], ['shop/cart']), FACTS, first);
   assert.deepEqual(steps(first, second), [
     'delete service-ips 10.96.0.1 . tcp . 80',
-    'delete endpoints-tcp 10.96.0.1 . 80 . 0',
     'flush chain pick-tcp-1',
     'add no-endpoint-services 10.96.0.1 . tcp . 80 : goto reject-chain',
     'delete chain pick-tcp-1',
+    'delete endpoints-tcp 10.96.0.1 . 80 . 0', // a moment later
   ]);
 });
 

@@ -84,6 +84,11 @@ export function endpointMap(transport: Transport, isNodePort: boolean): string {
   return `${isNodePort ? 'nodeport-endpoints' : 'endpoints'}-${transport}`;
 }
 
+/** The names of all of them. */
+export const ENDPOINT_MAPS: ReadonlySet<string> = new Set(
+  TRANSPORTS.flatMap((transport) => [endpointMap(transport, false), endpointMap(transport, true)]),
+);
+
 /** Client to endpoint, for one port of one service and one port of its endpoints. Rules fill it. */
 export function affinityMap(family: Family, name: string): NftSet {
   const address = addressType(family);

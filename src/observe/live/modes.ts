@@ -49,6 +49,7 @@ export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
     plan: ({ model, settings }, hostIps, heldText) => {
       const facts = iptablesFacts(settings, model.family, {
         backend: 'nf_tables',
+        isInUserNamespace: false,
         hasRandomFully: true,
         conntrackIsLiberal: settings.configuration.conntrack.tcpBeLiberal,
         // They only count; whether they are there is told by the rules themselves.
