@@ -30,10 +30,13 @@ export interface NftablesRuntimeOptions {
   readonly hostIps: () => Promise<readonly string[]>;
 }
 
+/** Longer than any packet is under way in the kernel, even one whose process has to wait for a CPU. */
+const LINGER_MS = 1000;
+
 export function nftablesRuntime(options: NftablesRuntimeOptions): ModeRuntime {
   const { family, settings, kernelVersion } = options;
   const hasCounters = settings.configuration.portolan.serviceMetrics && isAtLeast(kernelVersion, '5.7');
-  const driver = new NftablesDriver(options.nftables, family, hasCounters);
+  const driver = new NftablesDriver(options.nftables, family, hasCounters, LINGER_MS);
   const totals = new TrafficTotals();
   const probe = async (): Promise<NftablesFacts> =>
     nftablesFacts(settings, family, {
@@ -62,7 +65,11 @@ export function nftablesRuntime(options: NftablesRuntimeOptions): ModeRuntime {
         else if (state.held !== undefined)
           listener.changed(`${event.isRemoval ? 'removed' : 'added or changed'}: ${event.object}`);
       });
+      const sweeping = setInterval(() => {
+        driver.sweep().catch(() => listener.doubted('endpoints that had gone could not be deleted'));
+      }, LINGER_MS);
       await once(signal, 'abort');
+      clearInterval(sweeping);
       subscription.close();
     },
     measure: () => {},

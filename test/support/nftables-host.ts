@@ -26,6 +26,9 @@ export interface HostAnswer {
   readonly error?: string;
 }
 
+/** As in the agent. */
+const LINGER_MS = 1000;
+
 /** What runs in the host. */
 async function main(port: number): Promise<void> {
   const nftables = new Nftables();
@@ -40,11 +43,14 @@ async function main(port: number): Promise<void> {
     Object.assign(facts, command.facts);
     if (command.restarts || nodes.length === 0) {
       cluster = new TestCluster();
-      nodes = FAMILIES.map((family) => nftablesNode(nftables, cluster.tracker, family, () => facts[family] ?? {}));
+      nodes = FAMILIES.map((family) =>
+        nftablesNode(nftables, cluster.tracker, family, () => facts[family] ?? {}, LINGER_MS),
+      );
     }
     cluster.delete(...(command.delete ?? [])).apply(...(command.apply ?? []));
     for (const node of nodes) {
       const { model, family } = await sync(node);
+      await node.drivers.sweep();
       targets[family] = flowTargets(model, targets[family]);
       if (!model.changedUdp) continue;
       await conntrack.deleteUdpFlows(family, staleFlowTest(targets[family], new Set(await addresses.list(family))));

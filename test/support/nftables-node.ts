@@ -17,13 +17,14 @@ export function nftablesNode(
   tracker: Tracker,
   family: Family,
   facts: () => Partial<NftablesFacts> = () => ({}),
+  lingerMs = 0,
 ): NftablesNode {
   return {
     family,
     tracker,
     identity: { nodeName: 'n1', nodeIPs: { IPv4: '192.168.50.1', IPv6: 'fd00:50::1' }, allowsExternalIPs: true },
     mode: nftablesMode,
-    drivers: new NftablesDriver(nftables, family, true),
+    drivers: new NftablesDriver(nftables, family, true, lingerMs),
     probe: async () => ({ ...nftablesFacts(family), ...facts() }),
     held: undefined,
     owed: NOTHING_OWED,

@@ -167,7 +167,7 @@ mount -t tmpfs -o size=75% tmpfs /layer
 mkdir /layer/upper /layer/work
 mount -t overlay -o lowerdir=/files,upperdir=/layer/upper,workdir=/layer/work overlay /root
 mount -t tmpfs tmpfs /root/run
-mount -t tmpfs tmpfs /root/tmp
+${process.cwd().startsWith('/tmp/') ? '' : 'mount -t tmpfs tmpfs /root/tmp'}
 mkdir -p /root${SHARED} /root/lib/modules
 mount -t 9p -o cache=none,${p9} shared /root${SHARED}
 mount -o bind /root${root}/lib/modules /root/lib/modules

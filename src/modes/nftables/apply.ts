@@ -1,11 +1,11 @@
 // The effects of nftables mode: reading the table, sending a change as one transaction, and watching for foreign hands.
 import { isNotFound, KernelError } from '../../kernel/error.ts';
 import type { Nftables } from '../../kernel/nftables.ts';
-import type { NftEvent, NftHeldSet, NftSet, NftTable } from '../../kernel/nftables-objects.ts';
+import type { NftEvent, NftHeldSet, NftOperation, NftSet, NftTable } from '../../kernel/nftables-objects.ts';
 import { describesSet } from '../../kernel/nftables-read.ts';
 import type { Family } from '../../lib/ip.ts';
 import type { AffinityPlan } from './affinity.ts';
-import { afterthoughtsOf, type KernelState, type NftablesChange, operationsOf } from './diff.ts';
+import { type KernelState, lingeringOf, type NftablesChange, operationsOf } from './diff.ts';
 import { AFFINITY_PREFIX, TABLE_NAME, tableComment } from './names.ts';
 import type { Row } from './rules.ts';
 import { affinityMap, fixedSets } from './sets.ts';
@@ -18,16 +18,74 @@ export class NftablesDriver {
   /** The last attempt to mend the table was refused, so that someone must have changed what cannot be mended: it is remade. */
   isBeyondRepair = false;
 
-  constructor(nftables: Nftables, family: Family, hasCounters: boolean) {
+  /** How long endpoints that nothing leads to any more are kept; 0: until the transaction after the one that left them. */
+  readonly lingerMs: number;
+  readonly #lingering = new Map<string, Lingering>();
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(nftables: Nftables, family: Family, hasCounters: boolean, lingerMs = 0) {
     this.nftables = nftables;
     this.table = { family, name: TABLE_NAME };
     this.hasCounters = hasCounters;
+    this.lingerMs = lingerMs;
+  }
+
+  /** One transaction; with it goes what has lingered long enough, and what would be in its way. */
+  commit(change: NftablesChange): Promise<void> {
+    return this.#inTurn(async () => {
+      if (change.isFull) this.#lingering.clear(); // it sets out from a reading, which has seen them
+      const written = new Set(change.addedRows.map(({ set, key }) => `${set} ${key}`));
+      const due = this.#due((name) => written.has(name));
+      await this.nftables.commit(this.table, [...deletions(due), ...operationsOf(change)]);
+      for (const [name] of due) this.#lingering.delete(name);
+      for (const row of lingeringOf(change))
+        this.#lingering.set(`${row.set.name} ${row.key}`, { ...row, since: performance.now() });
+      if (this.lingerMs === 0) await this.#deleteDue();
+    });
+  }
+
+  /** Deletes what has lingered long enough; to be called now and then. */
+  sweep(): Promise<void> {
+    return this.#inTurn(() => this.#deleteDue());
+  }
+
+  async #deleteDue(): Promise<void> {
+    const due = this.#due(() => false);
+    if (due.length === 0) return;
+    await this.nftables.commit(this.table, deletions(due));
+    for (const [name] of due) this.#lingering.delete(name);
+  }
+
+  #due(isInTheWay: (name: string) => boolean): [string, Lingering][] {
+    const before = performance.now() - this.lingerMs;
+    return [...this.#lingering].filter(([name, { since }]) => since <= before || isInTheWay(name));
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work, work);
+    this.#last = done.catch(() => {});
+    return done;
   }
 
   /** Reports what others do to the table. */
   watch(listener: (event: NftEvent) => void): ReturnType<Nftables['watch']> {
     return this.nftables.watch(this.table, listener);
   }
+}
+
+interface Lingering {
+  readonly set: NftSet;
+  readonly key: string;
+  readonly since: number;
+}
+
+function deletions(rows: readonly [string, Lingering][]): NftOperation[] {
+  const bySet = Map.groupBy(rows, ([, { set }]) => set.name);
+  return [...bySet.values()].map((ofSet) => ({
+    op: 'delete-elements',
+    set: ofSet[0]![1].set,
+    keys: ofSet.map(([, { key }]) => key),
+  }));
 }
 
 export async function read(driver: NftablesDriver): Promise<KernelState> {
@@ -78,9 +136,7 @@ async function readRows({ nftables, table }: NftablesDriver, set: NftSet): Promi
 
 export async function apply(driver: NftablesDriver, change: NftablesChange): Promise<void> {
   try {
-    await driver.nftables.commit(change.table, operationsOf(change));
-    const afterthoughts = afterthoughtsOf(change);
-    if (afterthoughts.length > 0) await driver.nftables.commit(change.table, afterthoughts);
+    await driver.commit(change);
   } catch (error) {
     driver.isBeyondRepair = change.isFull && error instanceof KernelError;
     throw error;

@@ -184,10 +184,11 @@ export function operationsOf(change: NftablesChange): NftOperation[] {
   ];
 }
 
-/** What is sent a moment later: endpoints that nothing leads to any more. A packet looks twice, for the number of endpoints and then
- *  for one of them, and a transaction may come between the two looks; what it had drawn must still be there. */
-export function afterthoughtsOf(change: NftablesChange): NftOperation[] {
-  return removals(change, lingering(change));
+/** Endpoints that nothing leads to any more, which are to be deleted later. A packet looks twice, for the number of endpoints and
+ *  then for one of them; a transaction may come between the two looks, and who was drawn must still be there. */
+export function lingeringOf(change: NftablesChange): { readonly set: NftSet; readonly key: string }[] {
+  const sets = new Map(change.rowSets.map((set) => [set.name, set]));
+  return change.removedRows.filter(lingering(change)).map(({ set, key }) => ({ set: sets.get(set)!, key }));
 }
 
 /** A row that is written anew is replaced at once, and with a table that is made anew everything goes. */

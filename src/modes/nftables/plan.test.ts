@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { NftOperation } from '../../kernel/nftables-objects.ts';
 import type { Backend, Frontend, NodeModel, ServiceModel, ServicePort, TrafficClass } from '../../model/model.ts';
-import { afterthoughtsOf, diff, operationsOf } from './diff.ts';
+import { diff, lingeringOf, operationsOf } from './diff.ts';
 import type { NftablesFacts } from './facts.ts';
 import { allRows, type NftablesPlan, plan } from './plan.ts';
 
@@ -85,7 +85,8 @@ function model(
 /** `add-elements service-ips 10.96.0.1 . tcp . 80`, one line for each row. */
 function steps(held: NftablesPlan, wanted: NftablesPlan): string[] {
   const change = diff(held, wanted);
-  return [...operationsOf(change), ...afterthoughtsOf(change)].flatMap((operation: NftOperation) => {
+  const later = lingeringOf(change).map(({ set, key }) => `later: delete ${set.name} ${key}`);
+  const now = operationsOf(change).flatMap((operation: NftOperation) => {
     switch (operation.op) {
       case 'add-elements':
         return operation.elements.map(
@@ -108,6 +109,7 @@ function steps(held: NftablesPlan, wanted: NftablesPlan): string[] {
         return [operation.op];
     }
   });
+  return [...now, ...later];
 }
 
 const cart = (...backends: Backend[]): ServiceModel => service('shop/cart', [clusterIp('10.96.0.1')], backends);
@@ -140,7 +142,7 @@ test('losing the last endpoint turns the row around, and the chain goes with it'
     'flush chain pick-tcp-1',
     'add no-endpoint-services 10.96.0.1 . tcp . 80 : goto reject-chain',
     'delete chain pick-tcp-1',
-    'delete endpoints-tcp 10.96.0.1 . 80 . 0', // a moment later
+    'later: delete endpoints-tcp 10.96.0.1 . 80 . 0',
   ]);
 });
 
