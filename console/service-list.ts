@@ -32,7 +32,7 @@ export class ServiceList {
   readonly #rows = el('div', { class: 'rows' });
   readonly #list = el('div', { class: 'list', role: 'listbox', tabindex: 0, 'aria-label': 'Services' }, this.#rows);
   readonly #pages = new Map<number, readonly ServiceRow[]>();
-  readonly #loading = new Set<number>();
+  readonly #loading = new Map<number, Promise<void>>();
   #matching = 0;
   #total = 0;
   #chosen = '';
@@ -87,6 +87,7 @@ export class ServiceList {
     const pages = [...this.#pages.keys()];
     for (const page of pages) if (!this.#isInSight(page)) this.#pages.delete(page);
     for (const page of pages.length === 0 ? [0] : pages) if (this.#isInSight(page)) void this.#load(page);
+    this.#render(); // asks again for rows in sight whose answer, still on its way, is now out of date
   }
 
   /** For another node. */
@@ -112,10 +113,18 @@ export class ServiceList {
     void this.#load(0);
   }
 
-  async #load(page: number): Promise<void> {
-    if (this.#loading.has(page)) return;
-    this.#loading.add(page);
-    const generation = this.#generation;
+  /** Whoever asks for a page that is on its way waits for it. */
+  #load(page: number): Promise<void> {
+    const underWay = this.#loading.get(page);
+    if (underWay) return underWay;
+    const load = this.#fetch(page, this.#generation).finally(() => {
+      if (this.#loading.get(page) === load) this.#loading.delete(page);
+    });
+    this.#loading.set(page, load);
+    return load;
+  }
+
+  async #fetch(page: number, generation: number): Promise<void> {
     try {
       const shape = await this.#options.load(this.#search.value, this.#isByRate ? 'rate' : 'name', page * PAGE, PAGE);
       if (generation !== this.#generation) return;
@@ -125,8 +134,6 @@ export class ServiceList {
       this.#render();
     } catch {
       // The stream of events says that the agent is gone; the next refresh asks again.
-    } finally {
-      if (generation === this.#generation) this.#loading.delete(page);
     }
   }
 
@@ -189,7 +196,7 @@ export class ServiceList {
         id: `service-${index}`,
         role: 'option',
         'aria-selected': String(row.name === this.#chosen),
-        onclick: () => this.#take(index),
+        onclick: () => void this.#take(index),
       },
       el('span', { class: `lamp ${state}`, title: STATES[state]! }),
       el(
@@ -214,7 +221,8 @@ export class ServiceList {
     return element;
   }
 
-  #take(index: number): void {
+  async #take(index: number): Promise<void> {
+    if (!this.#row(index)) await this.#load(Math.floor(index / PAGE));
     const row = this.#row(index);
     if (!row) return;
     this.#active = index;
@@ -227,7 +235,7 @@ export class ServiceList {
       this.#list.focus();
     } else if (event.key === 'Enter') {
       event.preventDefault();
-      this.#take(this.#active);
+      void this.#take(this.#active);
     } else if (event.key === 'Escape' && this.#search.value !== '') {
       this.#search.value = '';
       this.#restart();
@@ -256,7 +264,7 @@ export class ServiceList {
       this.#render();
     } else if (event.key === 'Enter' || event.key === ' ') {
       event.preventDefault();
-      this.#take(this.#active);
+      void this.#take(this.#active);
     }
   }
 
