@@ -1,9 +1,9 @@
 // What verification must know of iptables mode: whose rules are whose, and in what it is known to differ from other modes.
-import { isLoopback } from '../../lib/ip.ts';
 import type { IptablesFacts } from '../../modes/iptables/facts.ts';
 import { isOurChain } from '../trace/iptables-origins.ts';
 import type { DriftScope } from './drift.ts';
 import type { Setup } from './meaning.ts';
+import { commonSetup } from './setup.ts';
 
 const SHARED_BY_SERVICES = new Set([
   'KUBE-SERVICES',
@@ -20,13 +20,8 @@ export const IPTABLES_SCOPE: DriftScope = {
 };
 
 export function iptablesSetup(facts: IptablesFacts): Setup {
-  const { nodePortAddresses } = facts;
-  const isTaken = (ip: string): boolean => nodePortAddresses.kind === 'all' || nodePortAddresses.ips.includes(ip);
   return {
-    masqueradeAll: facts.masqueradeAll,
-    detector: facts.detector,
-    localhostNodePorts: facts.localhostNodePorts && isTaken('127.0.0.1'),
-    takesNodePorts: (ip) => !isLoopback(ip) && isTaken(ip),
+    ...commonSetup(facts),
     refusesOwnTrafficToExternalAddresses: false,
     refusesNodePortsEverywhere: true,
     guardsWithoutEndpoints: false,

@@ -1,8 +1,8 @@
 // What verification must know of nftables mode: whose rules are whose, and in what it is known to differ from other modes.
-import { isLoopback } from '../../lib/ip.ts';
 import type { NftablesFacts } from '../../modes/nftables/facts.ts';
 import type { DriftScope } from './drift.ts';
 import type { Setup } from './meaning.ts';
+import { commonSetup } from './setup.ts';
 
 /** The whole table is the proxy's. */
 export const NFTABLES_SCOPE: DriftScope = {
@@ -12,13 +12,8 @@ export const NFTABLES_SCOPE: DriftScope = {
 };
 
 export function nftablesSetup(facts: NftablesFacts): Setup {
-  const { nodePortAddresses } = facts;
-  const isTaken = (ip: string): boolean => nodePortAddresses.kind === 'all' || nodePortAddresses.ips.includes(ip);
   return {
-    masqueradeAll: facts.masqueradeAll,
-    detector: facts.detector,
-    localhostNodePorts: facts.localhostNodePorts && isTaken('127.0.0.1'),
-    takesNodePorts: (ip) => !isLoopback(ip) && isTaken(ip),
+    ...commonSetup(facts),
     refusesOwnTrafficToExternalAddresses: true,
     refusesNodePortsEverywhere: false,
     guardsWithoutEndpoints: true,
