@@ -57,6 +57,16 @@ describe('node ports are taken', () => {
       assert.equal(nodePortNetworks([cidr], known, 'IPv4').containsIPv4Loopback, contains));
   }
 
+  test('in a network that is named by one of its addresses, in whatever spelling', () => {
+    for (const setting of ['172.20.5.7/24', '172.020.005.007/24']) {
+      const networks = nodePortNetworks([setting], known, 'IPv4');
+      assert.deepEqual(nodePortIps(networks, ['172.20.5.7', '172.20.6.1']), ['172.20.5.7']);
+    }
+    assert.deepEqual(nodePortIps(nodePortNetworks(['FD20::7/64'], known, 'IPv6'), ['fd20::7']), ['fd20::7']);
+    assert.deepEqual(nodePortIps(nodePortNetworks(['127.0.0.1/8'], known, 'IPv4'), ['127.0.0.1']), ['127.0.0.1']);
+    assert.equal(nodePortNetworks(['172.20.5.7/0'], known, 'IPv4').containsIPv4Loopback, true);
+  });
+
   test('on the addresses of the host that a network contains, each once', () => {
     const networks = nodePortNetworks(['172.20.5.0/24', '172.20.0.0/16'], known, 'IPv4');
     assert.deepEqual(nodePortIps(networks, ['172.20.6.1', '10.0.0.1', '172.20.5.7', '172.20.5.7']), [

@@ -7,6 +7,7 @@ import {
   familyOf,
   hostCidr,
   isLoopback,
+  parseCidr,
   parseIp,
   zeroCidr,
 } from '../lib/ip.ts';
@@ -40,13 +41,13 @@ export interface NodePortNetworks {
   readonly containsIPv4Loopback: boolean;
 }
 
-/** `setting`: networks of both families in canonical text, or the single word `primary`. */
+/** `setting`: networks of both families as operators write them (`192.168.1.7/24` is a network too), or the word `primary`. */
 export function nodePortNetworks(
   setting: readonly string[],
   addresses: NodeAddresses,
   family: Family,
 ): NodePortNetworks {
-  const cidrs = withPrimaryExpanded(setting, addresses);
+  const cidrs = withPrimaryExpanded(setting, addresses).flatMap((cidr) => parseCidr(cidr) ?? []);
   // A family of which nothing is said takes node ports on all its addresses, even if something is said of the other.
   const ofFamily = cidrs.filter((cidr) => familyOf(cidr) === family);
   const kept = ofFamily.length > 0 ? ofFamily : [zeroCidr(family)];

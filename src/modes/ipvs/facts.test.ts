@@ -39,7 +39,8 @@ test('addresses of a link alone are left out', () => {
 
 test('the scheduler is rr unless another is asked for, and excluded networks are split by family', () => {
   assert.equal(factsOf({}, 'IPv4', IPV4).scheduler, 'rr');
-  const ipvs = { ...DEFAULTS.ipvs, scheduler: 'mh', excludeCIDRs: ['198.18.0.0/16', 'fd00:9::/64'] };
+  const ipvs = { ...DEFAULTS.ipvs, scheduler: 'mh', excludeCIDRs: ['198.18.0.9/16', 'fd00:9::/64'] };
   assert.equal(factsOf({ ipvs }, 'IPv4', IPV4).scheduler, 'mh');
+  assert.deepEqual(factsOf({ ipvs }, 'IPv4', IPV4).excludeCIDRs, ['198.18.0.0/16']);
   assert.deepEqual(factsOf({ ipvs }, 'IPv6', []).excludeCIDRs, ['fd00:9::/64']);
 });

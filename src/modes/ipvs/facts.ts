@@ -1,6 +1,6 @@
 // What IPVS mode must know of the machine and of its configuration, in one family: plain data, probed outside.
 import type { DeviceAddress } from '../../kernel/links-codec.ts';
-import { cidrContains, type Family, familyOf, isLoopback } from '../../lib/ip.ts';
+import { cidrContains, type Family, familyOf, isLoopback, parseCidr } from '../../lib/ip.ts';
 import { familyDetector, familyNodePorts, type NodeSettings } from '../../node/facts.ts';
 import type { LocalDetector } from '../local-detector.ts';
 
@@ -47,7 +47,9 @@ export function ipvsFacts(settings: NodeSettings, family: Family, machine: IpvsM
     masqueradeAll: configuration.masqueradeAll,
     detector: familyDetector(settings, family),
     hasRandomFully,
-    excludeCIDRs: configuration.ipvs.excludeCIDRs.filter((cidr) => familyOf(cidr) === family),
+    excludeCIDRs: configuration.ipvs.excludeCIDRs
+      .flatMap((cidr) => parseCidr(cidr) ?? [])
+      .filter((cidr) => familyOf(cidr) === family),
     nodeAddresses,
     nodePortAddresses: networks.matchAll ? nodeAddresses : nodeAddresses.filter(isIncluded),
   };
