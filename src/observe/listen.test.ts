@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Agent, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { closeServer, goListenError, keepListening, listen, socketChoices } from './listen.ts';
@@ -35,6 +36,25 @@ test('an address that is taken does not give way', async (t) => {
     listen(() => {}, choices),
     { code: 'EADDRINUSE' },
   );
+});
+
+test('a connection between two questions is kept open for as long as the client likes', async (t) => {
+  const server = await listen(
+    (_, response) => response.end('ok'),
+    [{ host: '127.0.0.1', port: 0, isSingleFamily: true }],
+  );
+  const agent = new Agent({ keepAlive: true });
+  t.after(() => agent.destroy());
+  t.after(() => closeServer(server));
+  const { port } = server.address() as AddressInfo;
+  const headers = await new Promise<NodeJS.Dict<string | string[]>>((resolve, reject) => {
+    get({ host: '127.0.0.1', port, agent }, (response) => {
+      response.resume().on('end', () => resolve(response.headers));
+    }).on('error', reject);
+  });
+  assert.equal(headers.connection, 'keep-alive');
+  assert.equal(headers['keep-alive'], undefined); // no time after which it ends
+  assert.equal(server.keepAliveTimeout, 0);
 });
 
 test('a server closed before it could listen neither listens later nor tells', async () => {

@@ -116,8 +116,14 @@ const REASONS: Readonly<Record<string, string>> = {
   EINVAL: 'invalid argument',
 };
 
+/** How soon the kernel asks whether a silent client is still there. */
+const TCP_KEEPALIVE_MS = 15_000;
+
 function listenOn(answer: RequestListener, { host, port, isSingleFamily }: SocketAddress): Promise<Server> {
-  const server = createServer(answer);
+  const server = createServer({ keepAlive: true, keepAliveInitialDelay: TCP_KEEPALIVE_MS }, answer);
+  // Load balancers ask every few seconds over one connection. Were it ended while idle, some questions would meet the end
+  // on their way, and the node would count as ill.
+  server.keepAliveTimeout = 0;
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port, ipv6Only: isSingleFamily && host.includes(':') }, () => {
