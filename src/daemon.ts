@@ -226,6 +226,7 @@ async function familyLoop(
     minSyncPeriodMs: inMilliseconds(configuration.minSyncPeriod),
     syncPeriodMs: inMilliseconds(configuration.syncPeriod),
     deleteStaleFlows: (flows) => runtimes.deleteStaleFlows(flows),
+    deleteStrayConnections: (model) => runtimes.deleteStrayConnections(model),
     onQueued: (of) => observers.queued(of),
     onUpdated: (of) => observers.updated(of),
     onFirstSync: () => {

@@ -31,9 +31,11 @@ export interface Owed {
   readonly triggerTimes: readonly number[];
   /** True if endpoints or addresses of a UDP service changed, so that flows may lead nowhere. */
   readonly staleFlows: boolean;
+  /** True if it was not known what the kernel held: while it held something else, flows of any kind may have gone astray. */
+  readonly strayFlows: boolean;
 }
 
-export const NOTHING_OWED: Owed = { triggerTimes: [], staleFlows: false };
+export const NOTHING_OWED: Owed = { triggerTimes: [], staleFlows: false, strayFlows: false };
 
 export interface SyncReport<Plan = unknown, Change = unknown> {
   readonly family: Family;
@@ -65,6 +67,7 @@ export async function sync<Facts, Plan, Held, Change, Drivers>(
   node.owed = {
     triggerTimes: [...node.owed.triggerTimes, ...snapshot.triggerTimes],
     staleFlows: node.owed.staleFlows || model.changedUdp,
+    strayFlows: node.owed.strayFlows || node.held === undefined,
   };
   node.model = model;
   node.plan = plan;

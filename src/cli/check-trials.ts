@@ -125,7 +125,7 @@ const perFamily = async <T>(attempt: (family: Family) => Promise<T>): Promise<Re
 };
 
 async function trials(): Promise<Trials> {
-  const conntrack = await outcome(() => new Conntrack().visitUdpFlows('IPv4', () => {}));
+  const conntrack = await outcome(() => new Conntrack().visitFlows('IPv4', 'udp', () => {}));
   const nfacct = await outcome(async () => {
     if (!(await new Nfacct().isSupported())) throw new Error('the kernel has no nfnetlink_acct');
   });

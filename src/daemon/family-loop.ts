@@ -24,8 +24,9 @@ export interface FamilyLoopOptions {
   readonly serviceHealth: ServiceHealthServers;
   readonly minSyncPeriodMs: number;
   readonly syncPeriodMs: number;
-  /** Removes flows that lead nowhere; resolves to how many. */
+  /** Remove flows that lead nowhere; resolve to how many. */
   readonly deleteStaleFlows: (flows: FlowTargets) => Promise<number>;
+  readonly deleteStrayConnections: (model: NodeModel) => Promise<number>;
   readonly onQueued: (family: Family) => void;
   readonly onUpdated: (family: Family) => void;
   readonly onReport: (report: SyncReport) => void;
@@ -44,8 +45,9 @@ export class FamilyLoop {
   #failures = 0;
   #hasSynced = false;
   #isSyncing = false;
-  /** Flows are to be cleaned up; stays set until that worked. */
-  #flowsOwed = false;
+  /** Flows are to be cleaned up; both stay set until that worked. */
+  #owesStaleFlows = false;
+  #owesStrayFlows = false;
   #drift = 0;
 
   constructor(options: FamilyLoopOptions) {
@@ -180,26 +182,29 @@ export class FamilyLoop {
       2,
     );
     await serviceHealth.sync(healthCheckedServices(model));
-    this.#flowsOwed ||= owed.staleFlows;
-    if (this.#flowsOwed) this.#flowsOwed = !(await this.#deleteStaleFlows(report.flows));
-    return !this.#flowsOwed;
+    this.#owesStrayFlows ||= owed.strayFlows;
+    this.#owesStaleFlows ||= owed.staleFlows || this.#owesStrayFlows;
+    if (this.#owesStaleFlows) await this.#cleanFlows(report);
+    return !this.#owesStaleFlows;
   }
 
-  /** True if it worked. */
-  async #deleteStaleFlows(flows: FlowTargets): Promise<boolean> {
-    const { family, runtime, clock, log, metrics, deleteStaleFlows } = this.#options;
+  async #cleanFlows({ flows, model }: SyncReport): Promise<void> {
+    const { family, runtime, clock, log, metrics, deleteStaleFlows, deleteStrayConnections } = this.#options;
     const startedAt = clock.now();
-    try {
-      const deleted = await deleteStaleFlows(flows);
-      runtime.flowsCleaned();
+    const count = (deleted: number, what: string): void => {
       metrics.conntrackDeletedEntries.of({ ip_family: family }).increment(deleted);
-      if (deleted > 0) log.info('Deleted stale UDP flows', { ipFamily: family, count: deleted }, 2);
-      return true;
+      if (deleted > 0) log.info(`Deleted ${what}`, { ipFamily: family, count: deleted }, 2);
+    };
+    try {
+      count(await deleteStaleFlows(flows), 'stale UDP flows');
+      runtime.flowsCleaned();
+      if (this.#owesStrayFlows) count(await deleteStrayConnections(model), 'unanswered TCP connections to nowhere');
+      this.#owesStrayFlows = false;
+      this.#owesStaleFlows = false;
     } catch (error) {
-      log.error(error, 'Stale UDP flows could not be removed; clients may reach endpoints that are gone', {
+      log.error(error, 'Stale flows could not be removed; clients may be led to endpoints that are gone', {
         ipFamily: family,
       });
-      return false;
     } finally {
       metrics.conntrackSyncDuration.of({ ip_family: family }).observe((clock.now() - startedAt) / 1000);
     }

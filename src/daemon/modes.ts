@@ -1,9 +1,9 @@
 // The drivers of this host, and how each mode is put to work with them.
 import type { ProxyConfiguration } from '../config/configuration.ts';
-import { staleFlowTest } from '../flows/stale.ts';
-import type { FlowTargets } from '../flows/targets.ts';
+import { isTranslated, staleFlowTest } from '../flows/stale.ts';
+import { connectionTargets, type FlowTargets } from '../flows/targets.ts';
 import { Addresses } from '../kernel/addresses.ts';
-import { Conntrack } from '../kernel/conntrack.ts';
+import { Conntrack, type Flow } from '../kernel/conntrack.ts';
 import { kernelVersion } from '../kernel/host.ts';
 import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
 import { Nfacct } from '../kernel/nfacct.ts';
@@ -11,6 +11,7 @@ import { assertNever } from '../lib/assert.ts';
 import type { Clock } from '../lib/clock.ts';
 import { inMilliseconds } from '../lib/duration.ts';
 import type { Family } from '../lib/ip.ts';
+import type { NodeModel } from '../model/model.ts';
 import type { NodeIdentity } from '../model/resolve.ts';
 import { type NodePortNetworks, nodePortIps } from '../node/addresses.ts';
 import type { NodeSettings } from '../node/facts.ts';
@@ -96,8 +97,22 @@ export class Runtimes {
 
   /** Resolves to how many there were. */
   async deleteStaleFlows(flows: FlowTargets): Promise<number> {
+    return this.#conntrack.deleteFlows(flows.family, 'udp', await this.#staleTest(flows));
+  }
+
+  /** Of connections that nobody answered, those that do not lead to an endpoint of their service: dialled while the rules were
+   *  gone, or towards an endpoint that was. The client's next attempt is led anew. Resolves to how many there were. */
+  async deleteStrayConnections(model: NodeModel): Promise<number> {
+    const isStray = await this.#staleTest(connectionTargets(model));
+    return this.#conntrack.deleteFlows(model.family, 'unanswered-tcp', isStray);
+  }
+
+  async #staleTest(flows: FlowTargets): Promise<(flow: Flow) => boolean> {
     const nodeAddresses = new Set(await this.#addresses.list(flows.family));
-    return this.#conntrack.deleteUdpFlows(flows.family, staleFlowTest(flows, nodeAddresses));
+    const isStale = staleFlowTest(flows, nodeAddresses);
+    if (this.#context.configuration.mode !== 'userspace') return isStale;
+    // Whom this node itself answers is served by a relay.
+    return (flow) => isStale(flow) && !(isTranslated(flow) && nodeAddresses.has(flow.reply.source));
   }
 
   async #ensureCounter(name: string): Promise<boolean> {

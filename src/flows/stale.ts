@@ -1,5 +1,5 @@
-// In: targets, and one tracked UDP flow at a time.  Out: whether the flow is stale, that is, leads where its address no longer
-// leads. Deleting a flow is safe in itself: the next packet is looked at afresh. What must not happen is that flows which are not
+// In: targets, and one tracked flow at a time: a UDP one, or a TCP one that nobody has answered.  Out: whether the flow is stale,
+// that is, leads where its address no longer leads. A packet that is sent again goes the way of its flow, however wrong. Deleting a flow is safe in itself: the next packet is looked at afresh. What must not happen is that flows which are not
 // ours are deleted over and over, so beyond the addresses we serve now only translated flows are ever touched.
 import type { Flow } from '../kernel/conntrack.ts';
 import { cidrContains, hostPort } from '../lib/ip.ts';
@@ -18,19 +18,23 @@ export function staleFlowTest(targets: FlowTargets, nodeAddresses: ReadonlySet<s
   const current = indexed([...targets.services.values()].flat());
   const retired = indexed(targets.retired);
 
-  return ({ original, reply }) => {
+  return (flow) => {
+    const { original, reply } = flow;
     const { destination, destinationPort } = original;
     const answering = hostPort(reply.source, reply.sourcePort);
-    const isTranslated = reply.source !== destination || reply.sourcePort !== destinationPort;
     const lookUp = (index: Index): ReadonlySet<string> | undefined =>
       index.addresses.get(hostPort(destination, destinationPort)) ??
       (nodeAddresses.has(destination) ? index.nodePorts.get(destinationPort) : undefined);
 
     const serving = lookUp(current);
-    if (serving) return serving.size > 0 ? !serving.has(answering) : isTranslated;
-    if (!isTranslated) return false;
+    if (serving) return serving.size > 0 ? !serving.has(answering) : isTranslated(flow);
+    if (!isTranslated(flow)) return false;
     return lookUp(retired)?.has(answering) || targets.serviceCIDRs.some((cidr) => cidrContains(cidr, destination));
   };
+}
+
+export function isTranslated({ original, reply }: Flow): boolean {
+  return reply.source !== original.destination || reply.sourcePort !== original.destinationPort;
 }
 
 interface Index {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Frontend, NodeModel, ServiceModel, ServicePort } from '../model/model.ts';
-import { flowTargets, withoutRetired } from './targets.ts';
+import { connectionTargets, flowTargets, withoutRetired } from './targets.ts';
 
 const cluster: Frontend = { kind: 'cluster-ip', ip: '10.96.0.10', port: 53 };
 const external: Frontend = { kind: 'external-ip', ip: '203.0.113.5', port: 53 };
@@ -53,4 +53,14 @@ test('a model from nothing retires what it no longer has, and unchanged services
     fresh.retired.map(({ ip }) => ip),
     ['10.96.0.10'],
   );
+});
+
+test('TCP connections may lead to every endpoint that the rules choose from', () => {
+  const backends = { cluster: [{ address: '10.1.0.7:80' }], local: [{ address: '10.1.0.8:80' }] };
+  const web = { ports: [{ protocol: 'TCP', frontends: [external], backends }] } as unknown as ServiceModel;
+  const targets = connectionTargets(model({ 'a/web': web, 'a/dns': service([cluster], []) }, undefined));
+  assert.deepEqual(targets.services.get('a/web'), [
+    { ip: '203.0.113.5', port: 53, serving: new Set(['10.1.0.7:80', '10.1.0.8:80']) },
+  ]);
+  assert.deepEqual(targets.services.get('a/dns'), []);
 });

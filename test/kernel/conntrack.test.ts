@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
+import net from 'node:net';
 import test, { after, before } from 'node:test';
-import { Conntrack, type Flow } from '../../src/kernel/conntrack.ts';
+import { Conntrack, type Flow, type FlowKind } from '../../src/kernel/conntrack.ts';
 import { continueInSandbox } from '../../src/lab/sandbox.ts';
 import type { Family } from '../../src/lib/ip.ts';
+import { until } from '../support/agent.ts';
 
 continueInSandbox(import.meta.url);
 
@@ -15,7 +17,8 @@ let conntrack: Conntrack;
 
 before(() => {
   execFileSync('nft', ['-f', '-'], {
-    input: `table ip t { chain out { type nat hook output priority -100; ip daddr 127.0.0.53 udp dport 53 dnat to 127.0.0.2:5353; }; }
+    input: `table ip t { chain out { type nat hook output priority -100; ip daddr 127.0.0.53 udp dport 53 dnat to 127.0.0.2:5353; };
+        chain in { type filter hook input priority 0; ip daddr 127.0.0.66 drop; }; }
       table ip6 t { chain out { type nat hook output priority -100; udp dport 53 dnat to [::1]:5353; }; }`,
   });
   conntrack = new Conntrack();
@@ -39,9 +42,9 @@ async function send(from: Socket, port: number, address: string): Promise<void> 
   );
 }
 
-async function flowsOf(family: Family): Promise<Flow[]> {
+async function flowsOf(family: Family, kind: FlowKind = 'udp'): Promise<Flow[]> {
   const all: Flow[] = [];
-  await conntrack.visitUdpFlows(family, (flows) => all.push(...flows));
+  await conntrack.visitFlows(family, kind, (flows) => all.push(...flows));
   return all;
 }
 
@@ -67,7 +70,7 @@ test('only the named flows are deleted, and other families and protocols are not
   await send(await bound('udp6', '::1'), 53, '::1');
   const [gone, kept] = clients.map((client) => client.address().port);
   const seen: Flow[] = [];
-  const deleted = await conntrack.deleteUdpFlows('IPv4', (flow) => {
+  const deleted = await conntrack.deleteFlows('IPv4', 'udp', (flow) => {
     seen.push(flow);
     return flow.original.sourcePort === gone;
   });
@@ -78,7 +81,7 @@ test('only the named flows are deleted, and other families and protocols are not
   assert.ok(!left.includes(gone!));
   const [six] = await flowsOf('IPv6');
   assert.equal(six?.reply.sourcePort, 5353);
-  assert.equal(await conntrack.deleteUdpFlows('IPv6', () => true), 1);
+  assert.equal(await conntrack.deleteFlows('IPv6', 'udp', () => true), 1);
 });
 
 test('hundreds of flows are listed and deleted', async () => {
@@ -86,6 +89,31 @@ test('hundreds of flows are listed and deleted', async () => {
   for (let port = 10_000; port < 10_700; port++) await send(client, port, '127.0.0.9');
   const isOurs = ({ original }: Flow): boolean => original.destination === '127.0.0.9';
   assert.equal((await flowsOf('IPv4')).filter(isOurs).length, 700);
-  assert.equal(await conntrack.deleteUdpFlows('IPv4', isOurs), 700);
+  assert.equal(await conntrack.deleteFlows('IPv4', 'udp', isOurs), 700);
   assert.equal((await flowsOf('IPv4')).filter(isOurs).length, 0);
+});
+
+test('of TCP only connections that nobody answered are seen', async (t) => {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  const answered = net.connect(port, '127.0.0.1');
+  await once(answered, 'connect');
+  const unanswered = net.connect(port, '127.0.0.66').on('error', () => {});
+  t.after(() => {
+    unanswered.destroy();
+    answered.destroy();
+    server.close();
+  });
+  await until(
+    async () => (await flowsOf('IPv4', 'unanswered-tcp')).length > 0,
+    5000,
+    () => 'the attempt is not tracked',
+  );
+  const seen = await flowsOf('IPv4', 'unanswered-tcp');
+  assert.deepEqual(
+    seen.map(({ original }) => `${original.destination}:${original.destinationPort}`),
+    [`127.0.0.66:${port}`],
+  );
+  assert.equal(await conntrack.deleteFlows('IPv4', 'unanswered-tcp', () => true), 1);
 });

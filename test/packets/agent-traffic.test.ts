@@ -87,8 +87,7 @@ describe('clients that never stop asking', () => {
     let flushedAt = 0;
     const accounts = await underLoad(bed, async () => {
       flushedAt = Date.now();
-      for (const table of ['nat', 'filter', 'mangle'])
-        await bed.network.exec('n1', ['sh', '-c', `iptables -t ${table} -F; iptables -t ${table} -X`]);
+      await flush(bed);
       await agent.said(/Rules were changed by somebody else and are being restored.*flushed/, from);
       await bed.rulesFollow();
       await delay(500);
@@ -101,9 +100,47 @@ describe('clients that never stop asking', () => {
       );
       for (const { at } of account.failures) assert.ok(at >= flushedAt - 3000 && at <= mendedAt);
     }
-    // Afterwards none does.
+    // Afterwards none does: not even one whose port was used, to no avail, while there were no rules.
     noneFailed(t, await underLoad(bed, () => delay(500)));
   });
+});
+
+describe('clients that ask while the rules are gone', () => {
+  let bed: AgentBed;
+  before(async () => {
+    bed = await AgentBed.open();
+    // The kernel tracks connections only where a rule asks about them, as those of most hosts do.
+    const rule = '-t raw -A OUTPUT -m conntrack --ctstate INVALID -j ACCEPT';
+    await bed.network.exec('n1', ['iptables', ...rule.split(' ')]);
+  });
+  after(() => bed.close());
+
+  for (const load of [
+    { kind: 'tcp', ip: '10.96.2.1', port: 80, timeoutMs: 60_000 },
+    { kind: 'udp-flow', ip: '10.96.2.2', port: 80 },
+  ] as const) {
+    test(`are answered when they are back: ${load.kind}`, async () => {
+      bed.apply(TCP, UDP, webSlice(PODS), dnsSlice(PODS));
+      const agent = await bed.startSynced({ config: { iptables: { syncPeriod: '1s', minSyncPeriod: '100ms' } } });
+      await bed.rulesFollow();
+      await agent.process.kill('SIGSTOP');
+      await flush(bed);
+      const client = TestLoad.start(bed.network, 'a1', load);
+      try {
+        await until(
+          async () => (await trackedTo(bed, load)).includes('[UNREPLIED]'),
+          20_000,
+          () => 'nobody asks',
+        );
+      } finally {
+        await agent.process.kill('SIGCONT');
+      }
+      await bed.rulesFollow();
+      const { last, failures } = await (await client).stop();
+      assert.notEqual(last, undefined);
+      if (load.kind === 'tcp') assert.deepEqual(failures, []);
+    });
+  }
 });
 
 describe('a UDP client that keeps its socket', () => {
@@ -193,6 +230,12 @@ function churn(bed: AgentBed, i: number): void {
   bed.apply({ ...dns, endpoints });
 }
 
+/** Removes all rules, as a firewall that starts anew does. Once some are gone the agent may put them back at any time. */
+async function flush(bed: AgentBed): Promise<void> {
+  for (const table of ['nat', 'filter', 'mangle'])
+    await bed.network.exec('n1', ['sh', '-c', `iptables -t ${table} -F; iptables -t ${table} -X || true`]);
+}
+
 async function underLoad(bed: AgentBed, action: () => Promise<unknown>): Promise<readonly Account[]> {
   const loads = await Promise.all(LOADS.map(({ from, ...load }) => TestLoad.start(bed.network, from, load)));
   try {
@@ -210,6 +253,12 @@ function noneFailed(t: TestContext, accounts: readonly Account[]): void {
     t.diagnostic(`${kind} from ${from}: ${asked} asked`);
     assert.deepEqual(failures, [], `${kind} from ${from}: ${failures.length} of ${asked}`);
   }
+}
+
+/** What n1 tracks of connections that a1 dialled. */
+async function trackedTo(bed: AgentBed, { kind, ip }: Load): Promise<string> {
+  const protocol = kind === 'tcp' ? 'tcp' : 'udp';
+  return (await bed.network.exec('n1', ['conntrack', '-L', '-p', protocol, '--orig-dst', ip])).stdout;
 }
 
 /** No tracked flow leads to this pod any more. */

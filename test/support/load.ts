@@ -12,6 +12,8 @@ export interface Load {
   readonly kind: 'tcp' | 'udp' | 'udp-flow';
   readonly ip: string;
   readonly port: number;
+  /** How long an answer over TCP is waited for. */
+  readonly timeoutMs?: number;
 }
 
 export interface Account {
@@ -70,7 +72,7 @@ export function gapMs({ failures }: Account): number {
   return times.length === 0 ? 0 : Math.max(...times) - Math.min(...times);
 }
 
-async function run({ kind, ip, port }: Load): Promise<void> {
+async function run({ kind, ip, port, timeoutMs = TIMEOUT_MS }: Load): Promise<void> {
   const answered: Record<string, number> = {};
   const failures: LoadFailure[] = [];
   let asked = 0;
@@ -108,18 +110,18 @@ async function run({ kind, ip, port }: Load): Promise<void> {
     await askOn(() => askDatagram(socket, ip, port, 200), FLOW_PAUSE_MS);
     socket.close();
   } else {
-    const ask = kind === 'tcp' ? () => askStream(ip, port) : () => askOnce(ip, port);
+    const ask = kind === 'tcp' ? () => askStream(ip, port, timeoutMs) : () => askOnce(ip, port);
     await Promise.all(Array.from({ length: IN_FLIGHT }, () => askOn(ask, 0)));
   }
   const account: Account = { asked, answered, failures, last };
   process.stdout.write(`${JSON.stringify(account)}\n`);
 }
 
-function askStream(ip: string, port: number): Promise<string> {
+function askStream(ip: string, port: number, timeoutMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
     const socket = net.connect(port, ip, () => socket.write(QUESTION));
-    const timer = setTimeout(() => socket.destroy(errorWith('ETIMEDOUT')), TIMEOUT_MS);
+    const timer = setTimeout(() => socket.destroy(errorWith('ETIMEDOUT')), timeoutMs);
     socket.on('close', () => clearTimeout(timer));
     socket.on('error', reject);
     socket.setEncoding('utf8').on('data', (chunk: string) => {

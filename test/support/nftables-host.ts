@@ -53,7 +53,7 @@ async function main(port: number): Promise<void> {
       await node.drivers.sweep();
       targets[family] = flowTargets(model, targets[family]);
       if (!model.changedUdp) continue;
-      await conntrack.deleteUdpFlows(family, staleFlowTest(targets[family], new Set(await addresses.list(family))));
+      await conntrack.deleteFlows(family, 'udp', staleFlowTest(targets[family], new Set(await addresses.list(family))));
       targets[family] = withoutRetired(targets[family]);
     }
   };
