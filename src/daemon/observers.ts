@@ -26,6 +26,7 @@ import {
 import { startHealthServer, startMetricsServer } from '../observe/http-servers.ts';
 import type { Log } from '../observe/log.ts';
 import { Registry } from '../observe/metrics.ts';
+import { ProblemLog } from '../observe/log-problems.ts';
 import { createPortolanMetrics, type PortolanMetrics } from '../observe/portolan-metrics.ts';
 import { addProcessMetrics } from '../observe/process-metrics.ts';
 import { createProxyMetrics, type ProxyMetrics, type ReadNfacct } from '../observe/proxy-metrics.ts';
@@ -58,7 +59,7 @@ export class Observers {
   readonly portolanMetrics: PortolanMetrics;
   readonly #options: ObserverOptions;
   readonly #rest: ReturnType<typeof createRestClientMetrics>;
-  readonly #problems = new Map<string, readonly Problem[]>();
+  readonly #problems: ProblemLog;
   #health: HealthState;
   #events: EventRecorder | undefined;
 
@@ -69,6 +70,7 @@ export class Observers {
     this.metrics = createProxyMetrics(this.registry, mode, readNfacct);
     this.#rest = createRestClientMetrics(this.registry);
     this.portolanMetrics = createPortolanMetrics(this.registry, {
+    this.#problems = new ProblemLog(options.log);
       apiFreshnessSeconds: () =>
         new Map(
           [...options.watches()].map(([resource, { lastContact }]) => [
@@ -76,7 +78,7 @@ export class Observers {
             (clock.now() - (lastContact ?? 0)) / 1000,
           ]),
         ),
-      problems: () => [...this.#problems.values()].reduce((sum, problems) => sum + problems.length, 0),
+      problems: () => this.#problems.all.length,
       driftFound: options.drift,
     });
     if (ready.configuration.portolan.serviceMetrics) addServiceMetrics(this.registry, options.readCounts);
@@ -185,17 +187,12 @@ export class Observers {
 
   /** Of all objects, as of now. */
   allProblems(): readonly Problem[] {
-    return [...this.#problems.values()].flat();
+    return this.#problems.all;
   }
 
   /** The problems of one object, as of now; the log says each once. */
   problems(object: string, problems: readonly Problem[]): void {
-    const { log } = this.#options;
-    const before = new Set(this.#problems.get(object)?.map(problemKey));
-    for (const problem of problems)
-      if (!before.has(problemKey(problem))) log.warning('Ignoring part of an object', { ...problem });
-    if (problems.length > 0) this.#problems.set(object, problems);
-    else if (this.#problems.delete(object)) log.info('Object was corrected or removed', { object }, 1);
+    this.#problems.report(object, problems);
   }
 
   requested(report: RequestReport): void {
@@ -251,10 +248,6 @@ export class Observers {
       );
     return this.#health;
   }
-}
-
-function problemKey({ field, reason }: Problem): string {
-  return `${field} ${reason}`;
 }
 
 function buildInfo(version: string) {

@@ -1,26 +1,31 @@
-// Says each oddity of the cluster once. In: the problems that exist now. Out: a warning for each that is new, and a note
-// for each that is gone; so a bad object is one line in the log and not one line per sync.
+// Says each oddity of the cluster once. In: the problems of an object as of now. Out: a warning for each that is new, and a note when
+// all are gone; so a bad object is one line in the log and not one line per sync.
 import type { Problem } from '../api/objects.ts';
 import type { Log } from './log.ts';
 
-export interface ProblemLog {
-  report(problems: readonly Problem[]): void;
+export class ProblemLog {
+  readonly #log: Log;
+  /** By object; those without problems are absent. */
+  readonly #known = new Map<string, readonly Problem[]>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Of all objects, as of now. */
+  get all(): readonly Problem[] {
+    return [...this.#known.values()].flat();
+  }
+
+  report(object: string, problems: readonly Problem[]): void {
+    const before = new Set(this.#known.get(object)?.map(problemKey));
+    for (const problem of problems)
+      if (!before.has(problemKey(problem))) this.#log.warning('Ignoring part of an object', { ...problem });
+    if (problems.length > 0) this.#known.set(object, problems);
+    else if (this.#known.delete(object)) this.#log.info('Object was corrected or removed', { object }, 1);
+  }
 }
 
-export function createProblemLog(log: Log): ProblemLog {
-  let known = new Map<string, Problem>();
-  return {
-    report(problems) {
-      const current = new Map(
-        problems.map((problem) => [`${problem.object} ${problem.field} ${problem.reason}`, problem]),
-      );
-      for (const [key, { object, field, reason }] of current) {
-        if (!known.has(key)) log.warning('Ignoring part of an object', { object, field, reason });
-      }
-      for (const [key, { object, field }] of known) {
-        if (!current.has(key)) log.info('Object was corrected or removed', { object, field }, 1);
-      }
-      known = current;
-    },
-  };
+function problemKey({ field, reason }: Problem): string {
+  return `${field} ${reason}`;
 }

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { createLog, DEFAULT_LOG_SETTINGS, type LogSettings } from './log.ts';
 import { matchesFile, parseFrame } from './log-caller.ts';
 import { jsonLine, textLine } from './log-format.ts';
-import { createProblemLog } from './log-problems.ts';
+import { ProblemLog } from './log-problems.ts';
 
 const TIME = new Date(2026, 2, 2, 9, 14, 31, 401).getTime() + 0.873;
 const CONTEXT = { time: TIME, pid: 1, caller: 'server.ts:123' };
@@ -129,13 +129,15 @@ test('patterns with a slash are compared with the whole path', () => {
 
 test('a problem is said once, and again only after it was gone', () => {
   const { lines, log } = capture({ verbosity: 1 });
-  const problems = createProblemLog(log);
-  const problem = { object: 'Service shop/cart', field: 'spec.externalIPs[1]', reason: 'not an IP address: "10.0.0"' };
-  problems.report([problem]);
-  problems.report([problem]);
+  const problems = new ProblemLog(log);
+  const object = 'Service shop/cart';
+  const problem = { object, field: 'spec.externalIPs[1]', reason: 'not an IP address: "10.0.0"' };
+  problems.report(object, [problem]);
+  problems.report(object, [problem]);
   assert.equal(lines.length, 1);
-  problems.report([]);
+  assert.deepEqual(problems.all, [problem]);
+  problems.report(object, []);
   assert.match(lines[1]!, /"Object was corrected or removed" object="Service shop\/cart"/);
-  problems.report([problem]);
+  problems.report(object, [problem]);
   assert.equal(lines.length, 3);
 });
