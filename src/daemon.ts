@@ -33,6 +33,7 @@ import { Tracker } from './track/tracker.ts';
 
 export interface AgentOptions {
   readonly ready: Ready;
+import { allConnections, type RelayedConnections } from './modes/userspace/relay-host.ts';
   readonly log: Log;
   /** Prepare the host and stop: for a privileged init container in front of an unprivileged one. */
   readonly initOnly: boolean;
@@ -171,6 +172,7 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
     log: apiLog(log),
     watchesServiceCIDRs: configuration.mode === 'nftables',
     onChange: requestSyncs,
+    ...(configuration.mode === 'userspace' && { readConnections: () => readConnections(loops) }),
     onServiceEvent: () => observers.serviceEvents([...loops.keys()].map((family) => tracker.pending(family))),
     onSliceEvent: () => observers.sliceEvent([...loops.keys()].map((family) => tracker.pending(family))),
     onProblems: (object, problems) => observers.problems(object, problems),
@@ -307,6 +309,11 @@ async function waitForNode({ node, nodeName, log, ready }: Agent, signal: AbortS
       const consequence =
         'no endpoint counts as local, so Local traffic policies drop everything; check --hostname-override';
       log.error(`there is no Node named "${nodeName}"`, 'Timed out waiting for node to exist', { consequence });
+async function readConnections(loops: ReadonlyMap<Family, FamilyLoop>): Promise<RelayedConnections> {
+  const ofFamilies = await Promise.all([...loops.values()].map((loop) => loop.connections()));
+  return allConnections(ofFamilies.filter((connections) => connections !== undefined));
+}
+
     }
   }
   if (ready.configuration.detectLocalMode !== 'NodeCIDR') return;

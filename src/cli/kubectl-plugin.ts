@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { DEFAULT_CONSOLE_PORT } from '../config/configuration.ts';
+import { inColumns } from '../lib/columns.ts';
 import type { ProblemsShape, ServicesShape, TimelineShape, VerifyShape } from '../observe/console/shapes.ts';
 import { drawTrace, inkFor } from '../observe/trace/draw.ts';
 import type { TraceReport } from '../observe/trace/report.ts';
@@ -201,14 +202,7 @@ function verifyText({ agrees, cases, services, milliseconds, mismatches, drift }
 }
 
 function table(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((cell, i) => cell.padEnd(widths[i]!))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
+  return inColumns(rows)
+    .map((line) => `${line}\n`)
     .join('');
 }

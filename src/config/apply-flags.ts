@@ -91,11 +91,13 @@ export function withPortolanFlags(base: Settings, { values, given }: GivenFlags)
   const consoleBindAddress = pick('console-bind-address', base.portolan.consoleBindAddress);
   return {
     ...base,
+    portRange: pick('proxy-port-range', base.portRange),
     portolan: {
       serviceMetrics: pick('service-metrics', base.portolan.serviceMetrics),
       selfCheckPeriod: pick('self-check-period', base.portolan.selfCheckPeriod),
       consoleBindAddress: withPort(consoleBindAddress, DEFAULT_CONSOLE_PORT),
       consoleTokenFile: pick('console-token-file', base.portolan.consoleTokenFile),
+      udpIdleTimeout: pick('udp-timeout', base.portolan.udpIdleTimeout),
     },
   };
 }

@@ -42,6 +42,7 @@ export interface Settings {
   readonly oomScoreAdj: number;
   readonly conntrack: ConntrackConfiguration;
   readonly configSyncPeriod: Duration;
+  /** Ports that relays may listen on, in userspace mode: `N`, `A-B` or `A+n`; '': any. */
   readonly portRange: string;
   readonly windowsRunAsService: boolean;
   readonly portolan: PortolanConfiguration;
@@ -116,7 +117,7 @@ export interface ConntrackConfiguration {
 
 /** Settings that upstream does not have. */
 export interface PortolanConfiguration {
-  /** Count connections per Service on /metrics, in nftables mode. */
+  /** Count connections per Service on /metrics, in modes that can. */
   readonly serviceMetrics: boolean;
   /** How often the agent checks by itself that rules do what objects mean; 0: never. */
   readonly selfCheckPeriod: Duration;
@@ -124,6 +125,8 @@ export interface PortolanConfiguration {
   readonly consoleBindAddress: string;
   /** File with the token that console users must show; '': none is asked for. */
   readonly consoleTokenFile: string;
+  /** How long a UDP client of a relay may be quiet before it is forgotten, in userspace mode. */
+  readonly udpIdleTimeout: Duration;
 }
 
 export const DEFAULT_HEALTHZ_PORT = 10256;

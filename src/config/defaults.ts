@@ -1,6 +1,6 @@
 // A decoded document in, a complete configuration out. Zero, "" and null count as absent, except where the document can
 // tell them apart (`??` instead of `||` below): a masquerade bit of 0 or a time-out of 0s is then a choice.
-import { HOUR, MINUTE, SECOND } from '../lib/duration.ts';
+import { HOUR, MILLISECOND, MINUTE, SECOND } from '../lib/duration.ts';
 import { familyOf, parseIp } from '../lib/ip.ts';
 import { withPort } from './address.ts';
 import {
@@ -66,6 +66,7 @@ export function settingsOf(document: Document): Settings {
       selfCheckPeriod: portolan.selfCheckPeriod ?? 10n * MINUTE,
       consoleBindAddress: portolan.consoleBindAddress ?? '',
       consoleTokenFile: portolan.consoleTokenFile ?? '',
+      udpIdleTimeout: portolan.udpIdleTimeout ?? 250n * MILLISECOND,
     },
   };
 }

@@ -81,6 +81,7 @@ export const DOCUMENT_FIELDS = {
     selfCheckPeriod: 'duration',
     consoleBindAddress: 'string',
     consoleTokenFile: 'string',
+    udpIdleTimeout: 'duration',
   },
 } as const satisfies Fields;
 

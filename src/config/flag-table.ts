@@ -1,5 +1,5 @@
 // Every command-line flag: its type, its default, and what it is for. flags.ts parses by this table, usage.ts prints it.
-import { type Duration, HOUR, MINUTE, SECOND } from '../lib/duration.ts';
+import { type Duration, HOUR, MILLISECOND, MINUTE, SECOND } from '../lib/duration.ts';
 import type { VModule } from './configuration.ts';
 
 interface Values {
@@ -48,7 +48,7 @@ export const FLAGS = {
   'bind-address': flag({
     type: 'ip',
     default: '0.0.0.0',
-    help: "Used as this node's primary IP in place of the one its Node object tells. No socket is bound to it.",
+    help: "Used as this node's primary IP in place of the one its Node object tells. Only relays (userspace) listen there.",
   }),
   'bind-address-hard-fail': bool('End the process if the health or the metrics port cannot be bound.'),
   'boot-id-file': string('Accepted and without effect.', '/proc/sys/kernel/random/boot_id'),
@@ -154,6 +154,12 @@ export const FLAGS = {
     help: 'File with the token that users of the console must show.',
     isOurs: true,
   }),
+  'proxy-port-range': flag({
+    type: 'string',
+    default: '',
+    help: 'Ports that relays listen on: N, A-B or A+n. Blank: any (userspace).',
+    isOurs: true,
+  }),
   'self-check-period': flag({
     type: 'duration',
     default: 10n * MINUTE,
@@ -163,7 +169,13 @@ export const FLAGS = {
   'service-metrics': flag({
     type: 'bool',
     default: true,
-    help: 'In nftables mode, count new connections for each Service on /metrics.',
+    help: 'Count new connections for each Service on /metrics (nftables, userspace).',
+    isOurs: true,
+  }),
+  'udp-timeout': flag({
+    type: 'duration',
+    default: 250n * MILLISECOND,
+    help: 'How long a UDP client may be quiet before its relay forgets it (userspace).',
     isOurs: true,
   }),
 } as const satisfies Readonly<Record<string, FlagSpec>>;

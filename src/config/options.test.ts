@@ -310,6 +310,16 @@ test('the userspace mode needs its feature gate, by flag or file', () => {
   );
 });
 
+test('the ports of relays and their patience with UDP are checked where there are relays', () => {
+  const gate = '--feature-gates=PortolanUserspaceMode=true';
+  const set = configuration(withFlags('--mode=userspace', gate, '--proxy-port-range=40000-40999', '--udp-timeout=1s'));
+  assert.deepEqual([set.portRange, set.portolan.udpIdleTimeout], ['40000-40999', 1_000_000_000n]);
+  const wrong = error(withFlags('--mode=userspace', gate, '--proxy-port-range=9-8', '--udp-timeout=0'));
+  assert.match(wrong, /PortRange: Invalid value: "9-8": must be N, A-B or A\+n, with ports up to 65535/);
+  assert.match(wrong, /portolan\.udpIdleTimeout: Invalid value: .*: must be greater than 0/);
+  assert.equal(configuration(withFlags('--proxy-port-range=9-8')).portRange, '9-8', 'other modes do not look at it');
+});
+
 test('our own settings come from the file or from flags, and flags win', () => {
   const text = `${HEAD}portolan: {serviceMetrics: true, consoleBindAddress: 127.0.0.1}\n`;
   const invocation = withFile(text, '--console-token-file=/t');
@@ -318,6 +328,7 @@ test('our own settings come from the file or from flags, and flags win', () => {
     selfCheckPeriod: 600_000_000_000n,
     consoleBindAddress: '127.0.0.1:10253',
     consoleTokenFile: '/t',
+    udpIdleTimeout: 250_000_000n,
   };
   assert.deepEqual(configuration(invocation).portolan, expected);
   assert.deepEqual(notes(invocation), ['Using iptables proxy']);

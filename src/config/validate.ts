@@ -1,6 +1,7 @@
 // A complete configuration in, everything that is wrong with it out: all problems at once, in the order and the words
 // that runbooks for kube-proxy quote.
 import { parseCidr, parseIp } from '../lib/ip.ts';
+import { parsePortRange } from '../lib/port-range.ts';
 import { isPort, splitHostPort } from './address.ts';
 import { type Settings, USERSPACE_GATE } from './configuration.ts';
 import { invalid } from './problems.ts';
@@ -23,6 +24,7 @@ export function problemsOf(settings: Settings): readonly string[] {
     ...hiddenMetricsProblems(settings.showHiddenMetricsForVersion),
     ...detectLocalProblems(settings, ROOT),
     ...portolanProblems(settings),
+    ...userspaceProblems(settings),
   ];
 }
 
@@ -135,4 +137,17 @@ function hiddenMetricsProblems(version: string): string[] {
 function portolanProblems({ portolan }: Settings): string[] {
   const { consoleBindAddress } = portolan;
   return consoleBindAddress === '' ? [] : hostPortProblems(`${ROOT}.portolan.consoleBindAddress`, consoleBindAddress);
+}
+
+/** Other modes ignore these, as upstream ignores the port range. */
+function userspaceProblems({ mode, portRange, portolan }: Settings): string[] {
+  if (mode !== 'userspace') return [];
+  const problems: string[] = [];
+  if (!parsePortRange(portRange)) {
+    problems.push(invalid(`${ROOT}.PortRange`, portRange, 'must be N, A-B or A+n, with ports up to 65535'));
+  }
+  if (portolan.udpIdleTimeout <= 0n) {
+    problems.push(invalid(`${ROOT}.portolan.udpIdleTimeout`, portolan.udpIdleTimeout, POSITIVE));
+  }
+  return problems;
 }

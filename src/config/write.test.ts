@@ -111,6 +111,7 @@ test('lists stand under their key, and what is empty may be left out', () => {
     '  consoleTokenFile: ""',
     '  selfCheckPeriod: 10m0s',
     '  serviceMetrics: false',
+    '  udpIdleTimeout: 250ms',
     'windowsRunAsService: true',
   ]);
   assert.equal(printYaml({ list: [], map: {} }), 'list: []\nmap: {}\n');

@@ -15,7 +15,11 @@ export function configurationYaml(settings: Settings): string {
 /** The document as plain data, printable as JSON. */
 export function documentOf(settings: Settings): YamlMap {
   const { clientConnection, conntrack, detectLocal, portolan } = settings;
-  const ours = { ...portolan, selfCheckPeriod: formatDuration(portolan.selfCheckPeriod) };
+  const ours = {
+    ...portolan,
+    selfCheckPeriod: formatDuration(portolan.selfCheckPeriod),
+    udpIdleTimeout: formatDuration(portolan.udpIdleTimeout),
+  };
   const usesPortolan = !isDeepStrictEqual(portolan, settingsOf({}).portolan); // a file that upstream reads says nothing of us
   return {
     kind: KIND,

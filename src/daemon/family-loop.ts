@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Family } from '../lib/ip.ts';
 import { Runner } from '../lib/runner.ts';
 import type { NodeModel } from '../model/model.ts';
+import type { RelayedConnections } from '../modes/userspace/relay-host.ts';
 import type { Log } from '../observe/log.ts';
 import type { PortolanMetrics } from '../observe/portolan-metrics.ts';
 import type { ProxyMetrics } from '../observe/proxy-metrics.ts';
@@ -74,6 +75,11 @@ export class FamilyLoop {
   /** Connections of each Service; undefined where nothing counts them. */
   counts(): Promise<CountedServices> | undefined {
     return this.#options.runtime.counts?.();
+  }
+
+  /** Every connection; undefined where the kernel has them. */
+  connections(): Promise<RelayedConnections> | undefined {
+    return this.#options.runtime.connections?.();
   }
 
   /** What was last synced; undefined while a sync is under way or has failed. */

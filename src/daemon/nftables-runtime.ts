@@ -81,7 +81,10 @@ export function nftablesRuntime(options: NftablesRuntimeOptions): ModeRuntime {
 }
 
 function countedServices(traffic: readonly FrontendTraffic[]): CountedServices {
-  const count = ({ connections, bytes }: Count) => ({ connections: Number(connections), bytes: Number(bytes) });
+  const count = ({ connections, bytes }: Count) => ({
+    connections: Number(connections),
+    firstPacketBytes: Number(bytes),
+  });
   return {
     frontends: traffic.map(({ port, address, ...counted }) => ({ port, frontend: address, ...count(counted) })),
     endpoints: traffic.flatMap(({ port, address, endpoints }) =>

@@ -12,6 +12,7 @@ import type { Clock } from '../lib/clock.ts';
 import { inMilliseconds } from '../lib/duration.ts';
 import type { Family } from '../lib/ip.ts';
 import type { ModeName } from '../modes/mode.ts';
+import type { RelayedConnections } from '../modes/userspace/relay-host.ts';
 import { addComponentMetrics } from '../observe/component-metrics.ts';
 import {
   apiLost,
@@ -44,6 +45,8 @@ export interface ObserverOptions {
   readonly drift: () => ReadonlyMap<Family, number>;
   readonly readCounts: ReadCounts;
 }
+  /** Undefined where the kernel has the connections. */
+  readonly readConnections?: () => Promise<RelayedConnections>;
 
 interface Pending {
   readonly services: number;
@@ -88,7 +91,7 @@ export class Observers {
 
   /** Both servers listen from now on, or keep trying. `onFatal`: bindAddressHardFail is set and an address is taken. */
   serve(onFatal: (error: Error) => void): { close(): Promise<void> } {
-    const { ready, mode, clock, log } = this.#options;
+    const { ready, mode, clock, log, readConnections } = this.#options;
     const { configuration } = ready;
     const startedAt = clock.wallNow();
     const listening = (name: string, bindAddress: string, reason: string) => ({
@@ -133,6 +136,7 @@ export class Observers {
           }),
           wallNow: () => clock.wallNow(),
           ...(configuration.enableProfiling && { setVerbosity: (level: number) => log.setVerbosity(level) }),
+          ...(readConnections && { connections: readConnections }),
         },
         listening('starting metrics server failed', configuration.metricsBindAddress, 'FailedToStartMetricServer'),
       ),

@@ -2,6 +2,7 @@
 import { withoutRetired } from '../flows/targets.ts';
 import type { NodeModel } from '../model/model.ts';
 import type { ModeName } from '../modes/mode.ts';
+import type { RelayedConnections } from '../modes/userspace/relay-host.ts';
 import type { ProxyMetrics } from '../observe/proxy-metrics.ts';
 import type { CountedServices } from '../observe/service-metrics.ts';
 import { type FamilyState, NOTHING_OWED, type Owed, type SyncReport, sync } from '../pipeline.ts';
@@ -24,8 +25,10 @@ export interface ModeRuntime {
   /** Sets the metrics that only this mode has. */
   measure(metrics: ProxyMetrics): void;
   countFailure(metrics: ProxyMetrics, wasFull: boolean): void;
-  /** Connections of each Service, from the kernel's counters; absent where nothing counts them. */
+  /** Connections of each Service; absent where nothing counts them. */
   counts?(): Promise<CountedServices>;
+  /** Every connection; only where the agent itself holds them. */
+  connections?(): Promise<RelayedConnections>;
 }
 
 export interface ForeignHands {

@@ -2,6 +2,8 @@
 // operators ask. In: plain values and functions that tell the current state. Nothing here changes the proxy but the verbosity.
 import { gzipSync } from 'node:zlib';
 import type { Clock } from '../lib/clock.ts';
+import { connectionsText } from '../modes/userspace/connections-page.ts';
+import type { RelayedConnections } from '../modes/userspace/relay-host.ts';
 import { negotiateExposition, printMetrics } from './exposition.ts';
 import { type HealthState, healthzAnswer, livezAnswer } from './health.ts';
 import { type KeepListeningOptions, keepListening, type Listening } from './listen.ts';
@@ -34,6 +36,8 @@ export interface MetricsSources {
   /** Absent when the gate ComponentStatusz is off. */
   readonly status?: () => Omit<Status, 'paths'>;
   readonly wallNow: () => number;
+  /** Absent where the kernel has the connections. */
+  readonly connections?: () => Promise<RelayedConnections>;
   /** Absent unless profiling is on: then there is no page under `/debug` either. */
   readonly setVerbosity?: (level: number) => void;
 }
@@ -73,7 +77,7 @@ function healthPages({ state, clock, countAnswer }: HealthSources): ReadonlyMap<
 }
 
 function metricsPages(sources: MetricsSources, onPageError: (error: unknown) => void): ReadonlyMap<string, Page> {
-  const { registry, modeName, config, flags, status, wallNow, setVerbosity } = sources;
+  const { registry, modeName, config, flags, status, wallNow, connections, setVerbosity } = sources;
   const indicators = createIndicators();
   const separator = SEPARATORS[Math.floor(Math.random() * SEPARATORS.length)] as Separator;
   const pages = new Map<string, Page>([
@@ -84,6 +88,7 @@ function metricsPages(sources: MetricsSources, onPageError: (error: unknown) => 
     ['/metrics/slis', indicatorsPage(indicators, onPageError)],
     ['/configz', () => reply(200, 'application/json', JSON.stringify({ 'kubeproxy.config.k8s.io': config() }))],
   ]);
+  if (connections) pages.set('/connections', (_, url) => connectionsReply(connections, url, wallNow()));
   if (flags) pages.set('/flagz', (request) => flagzReply(request.headers.accept, flags(), separator));
   if (status) {
     const paths = LISTED_PATHS.filter((path) => pages.has(path));
@@ -94,7 +99,14 @@ function metricsPages(sources: MetricsSources, onPageError: (error: unknown) => 
   return new Map([...pages, ...(setVerbosity ? debugPages(setVerbosity) : [])]);
 }
 
-const LISTED_PATHS = ['/configz', '/flagz', '/healthz', '/metrics', '/proxyMode'];
+const LISTED_PATHS = ['/configz', '/connections', '/flagz', '/healthz', '/metrics', '/proxyMode'];
+
+/** For people; for programs with `?format=json`. */
+async function connectionsReply(read: () => Promise<RelayedConnections>, url: URL, wallNow: number): Promise<Reply> {
+  const connections = await read();
+  if (url.searchParams.get('format') === 'json') return reply(200, 'application/json', JSON.stringify(connections));
+  return reply(200, PLAIN_TEXT, connectionsText(connections, wallNow));
+}
 
 /** Whoever reaches this page has reached a living process, so its only check always passes. */
 function pingReply(url: URL, indicators: HealthCheckIndicators): Reply {

@@ -1,4 +1,5 @@
 // The lab as a picture in letters: nodes as boxes with their pods, then Services, then what to try.
+import { inColumns } from '../../lib/columns.ts';
 import { familyOf } from '../../lib/ip.ts';
 import type { LabStatus, NodeStatus, ServiceStatus } from '../status.ts';
 
@@ -79,8 +80,7 @@ function serviceTable(services: readonly ServiceStatus[]): string[] {
       ingress.join(','),
     ]),
   ];
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return rows.map((row) => `  ${row.map((cell, i) => cell.padEnd(widths[i]!)).join('  ')}`.trimEnd());
+  return inColumns(rows).map((line) => `  ${line}`);
 }
 
 /** `customer-84fd6cfc55-dbz9s` keeps what tells it apart from its siblings. */

@@ -18,25 +18,27 @@ export async function dialBackend(
   for (const timeoutMs of DIAL_TIMEOUTS_MS) {
     const backend = balancer.choose(clientIp, failed);
     if (!backend || !isWanted()) return undefined;
-    const socket = await dial(backend, timeoutMs);
-    if (socket) {
+    const dialled = await dial(backend, timeoutMs);
+    if (typeof dialled !== 'string') {
       connection.backend = backend.address;
-      return socket;
+      return dialled;
     }
     failed.add(backend.address);
     connection.failedDials++;
+    connection.lastFailure = `${backend.address}: ${dialled}`;
   }
   return undefined;
 }
 
-function dial({ ip, port }: RelayBackend, timeoutMs: number): Promise<net.Socket | undefined> {
+/** A socket, or why there is none. */
+function dial({ ip, port }: RelayBackend, timeoutMs: number): Promise<net.Socket | string> {
   return new Promise((resolve) => {
     const socket = net.connect({ host: ip, port, allowHalfOpen: true, noDelay: true });
-    const timer = setTimeout(() => fail(), timeoutMs);
-    const fail = (): void => {
+    const timer = setTimeout(() => fail({ code: `no answer within ${timeoutMs} ms` }), timeoutMs);
+    const fail = ({ code = 'unknown' }: { readonly code?: string }): void => {
       clearTimeout(timer);
       socket.destroy();
-      resolve(undefined);
+      resolve(code);
     };
     socket.once('error', fail);
     socket.once('connect', () => {

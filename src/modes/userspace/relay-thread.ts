@@ -5,13 +5,15 @@ import type { ThreadAnswer, ThreadOptions, ThreadRequest } from './relay-threads
 import { Relays } from './relays.ts';
 
 const relays = new Relays(workerData as ThreadOptions);
-relays.onEnded((connection) => parentPort!.postMessage({ kind: 'ended', connection } satisfies ThreadAnswer));
+const tell = (answer: ThreadAnswer): void => parentPort!.postMessage(answer);
+relays.onEnded((connection) => tell({ kind: 'ended', connection }));
+relays.onTrouble((relay, error) => tell({ kind: 'trouble', relay, error }));
 
 parentPort!.on('message', (request: ThreadRequest) => {
   const { id } = request;
   perform(request).then(
-    (result) => parentPort!.postMessage({ kind: 'done', id, result } satisfies ThreadAnswer),
-    (error: Error) => parentPort!.postMessage({ kind: 'failed', id, error } satisfies ThreadAnswer),
+    (result) => tell({ kind: 'done', id, result }),
+    (error: Error) => tell({ kind: 'failed', id, error }),
   );
 });
 
@@ -28,6 +30,8 @@ async function perform(request: ThreadRequest): Promise<unknown> {
       return relays.expire();
     case 'connections':
       return relays.connections();
+    case 'totals':
+      return relays.totals();
     default:
       return assertNever(request);
   }

@@ -4,9 +4,9 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { KernelError } from '../../kernel/error.ts';
 import { assertNever } from '../../lib/assert.ts';
-import type { EndedConnection } from './connections.ts';
+import type { EndedConnection, RelayTotals } from './connections.ts';
 import type { RelayPlan } from './plan.ts';
-import type { OpenConnections, RelayHost } from './relay-host.ts';
+import { allConnections, type RelayedConnections, type RelayHost } from './relay-host.ts';
 import type { RelaysOptions } from './relays.ts';
 
 /** What a thread can be told: functions stay here. */
@@ -15,19 +15,28 @@ export type ThreadOptions = Pick<RelaysOptions, 'udpIdleTimeoutMs' | 'portRange'
 export type ThreadRequest = { readonly id: number } & (
   | { readonly kind: 'ensure'; readonly plan: RelayPlan; readonly ip: string }
   | { readonly kind: 'stop'; readonly key: string }
-  | { readonly kind: 'stop-all' | 'expire' | 'connections' }
+  | { readonly kind: 'stop-all' | 'expire' | 'connections' | 'totals' }
 );
 
 export type ThreadAnswer =
   | { readonly kind: 'done'; readonly id: number; readonly result: unknown }
   | { readonly kind: 'failed'; readonly id: number; readonly error: Error }
-  | { readonly kind: 'ended'; readonly connection: EndedConnection };
+  | { readonly kind: 'ended'; readonly connection: EndedConnection }
+  | { readonly kind: 'trouble'; readonly relay: string; readonly error: Error };
 
 type Without<T> = T extends unknown ? Omit<T, 'id'> : never;
 
 interface Waiting {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
+}
+
+/** What a thread tells without being asked. */
+interface Heard {
+  readonly ended: (connection: EndedConnection) => void;
+  readonly trouble: (relay: string, error: Error) => void;
+  /** It ended by an error. */
+  readonly lost: (error: Error) => void;
 }
 
 /** One thread and what is asked of it. */
@@ -37,7 +46,7 @@ class RelayThread {
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
 
-  constructor(options: ThreadOptions, onEnded: (connection: EndedConnection) => void, onLost: (error: Error) => void) {
+  constructor(options: ThreadOptions, heard: Heard) {
     // Beside this file, and in the same language: TypeScript in the source, JavaScript in a bundle.
     const program = new URL(`./relay-thread${extname(import.meta.url)}`, import.meta.url);
     this.#worker = new Worker(program, { workerData: options });
@@ -48,14 +57,16 @@ class RelayThread {
         case 'failed':
           return this.#take(answer.id)?.reject(answer.error);
         case 'ended':
-          return onEnded(answer.connection);
+          return heard.ended(answer.connection);
+        case 'trouble':
+          return heard.trouble(answer.relay, answer.error);
         default:
           return assertNever(answer);
       }
     });
     this.#worker.on('error', (error) => {
       for (const id of [...this.#waiting.keys()]) this.#take(id)?.reject(error as Error);
-      onLost(error as Error);
+      heard.lost(error as Error);
     });
   }
 
@@ -81,14 +92,21 @@ class RelayThread {
 export class RelayThreads implements RelayHost {
   readonly #threads: readonly RelayThread[];
   readonly #homes = new Map<string, { readonly thread: RelayThread; readonly port: number }>();
-  readonly #listeners = new Set<(connection: EndedConnection) => void>();
+  readonly #endedListeners = new Set<Heard['ended']>();
+  readonly #troubleListeners = new Set<Heard['trouble']>();
 
   /** `onLost`: a thread ended by an error of ours, and its relays with it. */
   constructor(options: ThreadOptions, count: number, onLost: (error: Error) => void) {
-    const tell = (connection: EndedConnection): void => {
-      for (const listener of this.#listeners) listener(connection);
+    const heard: Heard = {
+      ended: (connection) => {
+        for (const listener of this.#endedListeners) listener(connection);
+      },
+      trouble: (relay, error) => {
+        for (const listener of this.#troubleListeners) listener(relay, error);
+      },
+      lost: onLost,
     };
-    this.#threads = Array.from({ length: count }, () => new RelayThread(options, tell, onLost));
+    this.#threads = Array.from({ length: count }, () => new RelayThread(options, heard));
   }
 
   get size(): number {
@@ -128,24 +146,31 @@ export class RelayThreads implements RelayHost {
     for (const thread of this.#threads) void thread.ask({ kind: 'expire' });
   }
 
-  async connections(): Promise<OpenConnections> {
-    const all = (await Promise.all(
-      this.#threads.map((thread) => thread.ask({ kind: 'connections' })),
-    )) as OpenConnections[];
-    return {
-      open: all.flatMap(({ open }) => open),
-      mostOpen: all.reduce((sum, { mostOpen }) => sum + mostOpen, 0),
-    };
+  async connections(): Promise<RelayedConnections> {
+    return allConnections((await this.#askAll({ kind: 'connections' })) as RelayedConnections[]);
   }
 
-  onEnded(listener: (connection: EndedConnection) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+  async totals(): Promise<readonly RelayTotals[]> {
+    return ((await this.#askAll({ kind: 'totals' })) as RelayTotals[][]).flat();
+  }
+
+  onEnded(listener: Heard['ended']): () => void {
+    this.#endedListeners.add(listener);
+    return () => this.#endedListeners.delete(listener);
+  }
+
+  onTrouble(listener: Heard['trouble']): () => void {
+    this.#troubleListeners.add(listener);
+    return () => this.#troubleListeners.delete(listener);
   }
 
   /** Ends the threads, and every connection in them. */
   async end(): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.end()));
+  }
+
+  #askAll(request: Without<ThreadRequest>): Promise<unknown[]> {
+    return Promise.all(this.#threads.map((thread) => thread.ask(request)));
   }
 
   #leastBusy(): RelayThread {

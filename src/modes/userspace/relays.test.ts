@@ -195,7 +195,10 @@ test('an exhausted range of ports is an error that names the service', async () 
     ({ key, service: key, protocol: 'TCP', backends: [], affinityTimeoutSeconds: 0 }) as const;
   await relays.ensure(plan('one'), '127.0.0.1');
   assert.equal(relays.portOf('one'), 41_999);
-  await assert.rejects(relays.ensure(plan('two'), '127.0.0.1'), /start a relay for two: there are no ports left/);
+  await assert.rejects(
+    relays.ensure(plan('two'), '127.0.0.1'),
+    /start a relay for two: port allocation failed; there are no remaining ports left/,
+  );
 });
 
 async function udpBackend(name: string): Promise<RelayBackend> {

@@ -1,11 +1,11 @@
 // The relays of one family, by name. In: which should run. Out: the port of each. It owns their sockets.
 import { KernelError } from '../../kernel/error.ts';
+import { candidates, type PortRange } from '../../lib/port-range.ts';
 import { Balancer } from './balancer.ts';
-import { ConnectionLog, type EndedConnection } from './connections.ts';
+import { ConnectionLog, type EndedConnection, type RelayTotals } from './connections.ts';
 import type { RelayPlan } from './plan.ts';
-import { candidates, type PortRange } from './ports.ts';
 import type { Relay } from './relay.ts';
-import type { OpenConnections, RelayHost } from './relay-host.ts';
+import type { RelayedConnections, RelayHost } from './relay-host.ts';
 import { TcpRelay } from './tcp-relay.ts';
 import { UdpRelay } from './udp-relay.ts';
 
@@ -17,13 +17,12 @@ export interface RelaysOptions {
   readonly now?: () => number;
 }
 
-export const DEFAULT_UDP_IDLE_TIMEOUT_MS = 250;
-
 export class Relays implements RelayHost {
   readonly log: ConnectionLog;
   readonly #options: RelaysOptions;
   readonly #random: () => number;
   readonly #relays = new Map<string, Relay>();
+  readonly #troubleListeners = new Set<(relay: string, error: Error) => void>();
 
   constructor(options: RelaysOptions) {
     this.#options = options;
@@ -41,18 +40,22 @@ export class Relays implements RelayHost {
 
   async ensure(plan: RelayPlan, ip: string): Promise<void> {
     const running = this.#relays.get(plan.key);
+    const addresses = plan.backends.map(({ address }) => address);
     if (running) {
       running.balancer.set(plan.backends, plan.affinityTimeoutSeconds);
+      this.log.keepTotals(plan.key, addresses);
       return;
     }
     const relay = await this.#start(plan, ip);
     relay.balancer.set(plan.backends, plan.affinityTimeoutSeconds);
+    this.log.keepTotals(plan.key, addresses);
     this.#relays.set(plan.key, relay);
   }
 
   stop(key: string): void {
     this.#relays.get(key)?.stop();
     this.#relays.delete(key);
+    this.log.forgetTotals(key);
   }
 
   stopAll(): void {
@@ -63,12 +66,22 @@ export class Relays implements RelayHost {
     for (const { balancer } of this.#relays.values()) balancer.expire();
   }
 
-  async connections(): Promise<OpenConnections> {
-    return { open: this.log.open, mostOpen: this.log.mostOpen };
+  async connections(): Promise<RelayedConnections> {
+    const { open, mostOpen, ended } = this.log;
+    return { open, mostOpen, ended };
+  }
+
+  async totals(): Promise<readonly RelayTotals[]> {
+    return this.log.totals;
   }
 
   onEnded(listener: (connection: EndedConnection) => void): () => void {
     return this.log.onEnded(listener);
+  }
+
+  onTrouble(listener: (relay: string, error: Error) => void): () => void {
+    this.#troubleListeners.add(listener);
+    return () => this.#troubleListeners.delete(listener);
   }
 
   async #start(plan: RelayPlan, ip: string): Promise<Relay> {
@@ -83,16 +96,20 @@ export class Relays implements RelayHost {
         if (!portRange || !isTaken) throw cannotListen(plan, (error as Error).message, error);
       }
     }
-    throw cannotListen(plan, 'there are no ports left in the range that relays may use');
+    throw cannotListen(plan, NO_PORTS);
   }
 
-  #create({ service, protocol }: RelayPlan): Relay {
+  #create(plan: RelayPlan): Relay {
     const balancer = new Balancer({ now: this.#options.now ?? Date.now, random: this.#random });
-    return protocol === 'TCP'
-      ? new TcpRelay(service, balancer, this.log)
-      : new UdpRelay(service, balancer, this.log, this.#options.udpIdleTimeoutMs);
+    if (plan.protocol === 'UDP') return new UdpRelay(plan, balancer, this.log, this.#options.udpIdleTimeoutMs);
+    return new TcpRelay(plan, balancer, this.log, (error) => {
+      for (const listener of this.#troubleListeners) listener(plan.key, error);
+    });
   }
 }
+
+/** In the words that runbooks know. */
+const NO_PORTS = 'port allocation failed; there are no remaining ports left to allocate in the accepted range';
 
 function cannotListen({ key }: RelayPlan, detail: string, cause?: unknown): KernelError {
   return new KernelError('KERNEL_REFUSED', { operation: `start a relay for ${key}`, detail, cause });

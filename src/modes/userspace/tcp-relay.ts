@@ -3,7 +3,7 @@
 import net from 'node:net';
 import { hostPort, parseIp } from '../../lib/ip.ts';
 import type { Balancer } from './balancer.ts';
-import type { Connection, ConnectionLog, Outcome } from './connections.ts';
+import type { Connection, ConnectionLog, Outcome, RelayName } from './connections.ts';
 import { dialBackend } from './dial.ts';
 import type { Relay } from './relay.ts';
 
@@ -11,14 +11,17 @@ const BACKLOG = 4096;
 
 export class TcpRelay implements Relay {
   readonly balancer: Balancer;
-  readonly #service: string;
+  readonly #name: RelayName;
   readonly #log: ConnectionLog;
+  readonly #onTrouble: (error: Error) => void;
   readonly #server: net.Server;
 
-  constructor(service: string, balancer: Balancer, log: ConnectionLog) {
+  /** `onTrouble`: a client could not be let in; the next one may be. */
+  constructor(name: RelayName, balancer: Balancer, log: ConnectionLog, onTrouble: (error: Error) => void) {
     this.balancer = balancer;
-    this.#service = service;
+    this.#name = name;
     this.#log = log;
+    this.#onTrouble = onTrouble;
     // Nothing is read before there is somebody to hand it to.
     this.#server = net.createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (client) => {
       void this.#serve(client);
@@ -35,7 +38,7 @@ export class TcpRelay implements Relay {
       this.#server.once('error', reject);
       this.#server.listen({ host: ip, port, backlog: BACKLOG, ipv6Only: true }, () => {
         this.#server.off('error', reject);
-        this.#server.on('error', () => {}); // a connection that could not be accepted; the next may be
+        this.#server.on('error', this.#onTrouble);
         resolve();
       });
     });
@@ -49,7 +52,7 @@ export class TcpRelay implements Relay {
   async #serve(client: net.Socket): Promise<void> {
     const clientIp = parseIp(client.remoteAddress ?? '');
     if (clientIp === undefined) return void client.destroy(); // it has gone already
-    const connection = this.#log.begin(this.#service, 'TCP', hostPort(clientIp, client.remotePort ?? 0));
+    const connection = this.#log.begin(this.#name, hostPort(clientIp, client.remotePort ?? 0));
     const abandon = (): void => void client.destroy();
     client.once('error', abandon);
     const backend = await dialBackend(this.balancer, clientIp, connection, () => !client.destroyed);

@@ -3,7 +3,7 @@
 import dgram from 'node:dgram';
 import { familyOf, hostPort } from '../../lib/ip.ts';
 import type { Balancer } from './balancer.ts';
-import type { Connection, ConnectionLog, Outcome } from './connections.ts';
+import type { Connection, ConnectionLog, Outcome, RelayName } from './connections.ts';
 import type { Relay } from './relay.ts';
 
 interface Exchange {
@@ -19,14 +19,14 @@ const MAX_WAITING = 64;
 
 export class UdpRelay implements Relay {
   readonly balancer: Balancer;
-  readonly #service: string;
+  readonly #name: RelayName;
   readonly #log: ConnectionLog;
   readonly #idleTimeoutMs: number;
   readonly #exchanges = new Map<string, Exchange>();
   #socket: dgram.Socket | undefined;
 
-  constructor(service: string, balancer: Balancer, log: ConnectionLog, idleTimeoutMs: number) {
-    this.#service = service;
+  constructor(name: RelayName, balancer: Balancer, log: ConnectionLog, idleTimeoutMs: number) {
+    this.#name = name;
     this.balancer = balancer;
     this.#log = log;
     this.#idleTimeoutMs = idleTimeoutMs;
@@ -77,7 +77,7 @@ export class UdpRelay implements Relay {
     const backend = this.balancer.choose(from.address);
     if (!backend) return undefined;
     const socket = dgram.createSocket(familyOf(backend.ip) === 'IPv6' ? 'udp6' : 'udp4');
-    const connection = this.#log.begin(this.#service, 'UDP', key);
+    const connection = this.#log.begin(this.#name, key);
     connection.backend = backend.address;
     const timer = setTimeout(() => this.#end(key, 'idle'), this.#idleTimeoutMs);
     const exchange: Exchange = { socket, connection, timer, waiting: [] };

@@ -1,21 +1,20 @@
-// The ports that relays may listen on. In: the setting. Out: the order in which to try them.
+// A range of ports, as a setting writes it. In: text. Out: its bounds, and an order in which to try them.
 
-/** Undefined: any that the kernel gives. */
 export interface PortRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** `N`, `A-B` or `A+n`, all inclusive; '', `0` and `0-0` leave it to the kernel. Throws on anything else. */
-export function parsePortRange(text: string): PortRange | undefined {
+/** `N`, `A-B` or `A+n`, all inclusive; '', `0` and `0-0` are any that the kernel gives. Undefined if it is none of these. */
+export function parsePortRange(text: string): PortRange | 'any' | undefined {
   const trimmed = text.trim();
-  if (trimmed === '') return undefined;
+  if (trimmed === '') return 'any';
   const match = /^(\d+)(?:([-+])(\d+))?$/.exec(trimmed);
   const first = Number(match?.[1]);
   const second = Number(match?.[3] ?? first);
   const last = match?.[2] === '+' ? first + second : second;
-  if (!match || last > 65535 || first > last) throw new Error(`not a range of ports: ${text}`);
-  return last === 0 ? undefined : { first, last };
+  if (!match || last > 65535 || first > last) return undefined;
+  return last === 0 ? 'any' : { first, last };
 }
 
 /** Every port once, from a random one upwards and around. */
