@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { ApiClient } from './api/client/client.ts';
 import { loadApiConfig } from './api/client/load.ts';
 import type { ApiLog } from './api/client/log.ts';
+import { userAgent } from './api/client/user-agent.ts';
 import type { Node } from './api/objects.ts';
 import { isGateEnabled } from './config/feature-gates.ts';
 import type { Ready } from './config/options.ts';
@@ -12,8 +13,17 @@ import { ClusterWatch } from './daemon/cluster-watch.ts';
 import type { AgentConsole } from './daemon/console.ts';
 import { FamilyLoop } from './daemon/family-loop.ts';
 import { FatalError } from './daemon/fatal.ts';
-import { chooseFamilies, pickVariant, reportLeftovers, reportRunningProxy, tuneKernel } from './daemon/host.ts';
+import {
+  announceMode,
+  chooseFamilies,
+  IPVS_DEPRECATION,
+  pickVariant,
+  reportLeftovers,
+  reportRunningProxy,
+  tuneKernel,
+} from './daemon/host.ts';
 import { Runtimes } from './daemon/modes.ts';
+import { NodeNameCheck } from './daemon/node-name.ts';
 import { NodeWatch } from './daemon/node-watch.ts';
 import { Observers } from './daemon/observers.ts';
 import { type CheckResult, checkNowAndThen } from './daemon/self-check.ts';
@@ -60,12 +70,14 @@ async function live(
 ): Promise<void> {
   const { configuration } = ready;
   log.info('Version info', { version: ready.version });
+  const fileUpdate = configFileUpdate(ready);
   const agent = await openAgent(ready, log, clock, end);
   void agent.node.run(signal).catch(end.reject);
   await waitForNode(agent, signal);
   if (signal.aborted) return;
 
   const settings = nodeSettings(ready, agent.node.node);
+  announceMode(configuration, log);
   await tuneKernel(settings, log);
   const families = await chooseFamilies(settings, agent.runtimes.iptables, log);
   if (initOnly) {
@@ -77,9 +89,10 @@ async function live(
   if (!(await acquireAgentLock(identity, (holder) => noteOtherAgent(holder, log), signal))) return;
   await reportRunningProxy(configuration, log);
   await reportLeftovers(configuration, agent.variant, log);
-  if (ready.configFile) watchConfigFile(ready.configFile.path, ready.configFile.text, end.reject);
+  void fileUpdate.then(end.reject);
 
   agent.observers.recordEventsWith(agent.client);
+  if (configuration.mode === 'ipvs') agent.observers.nodeEvent('Warning', 'IPVSDeprecation', IPVS_DEPRECATION);
   agent.observers.serve(end.reject);
   const console = await openConsole(agent, settings);
   for (const family of families) agent.loops.set(family, await familyLoop(agent, settings, family, families, console));
@@ -87,6 +100,17 @@ async function live(
   agent.observers.nodeEvent('Normal', 'Starting', '');
   if (CHECKED_MODES.includes(configuration.mode)) startSelfChecks(agent, settings, signal);
   await agent.cluster.run(signal);
+}
+
+/** Resolves when the file that was read is no longer what it was; it is watched from now on, and acted on once we serve. */
+function configFileUpdate({ configFile }: Ready): Promise<Error> {
+  return new Promise((resolve) => {
+    try {
+      if (configFile) watchConfigFile(configFile.path, configFile.text, resolve);
+    } catch (error) {
+      resolve(error as Error);
+    }
+  });
 }
 
 /** Modes whose rules packets can be walked through. */
@@ -124,6 +148,7 @@ interface Agent {
   readonly node: NodeWatch;
   readonly cluster: ClusterWatch;
   readonly observers: Observers;
+  readonly nameCheck: NodeNameCheck;
   readonly history: ChangeHistory;
   /** One for each family that is served. */
   readonly loops: Map<Family, FamilyLoop>;
@@ -136,8 +161,10 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
   const variant = await pickVariant(configuration, log);
   const runtimes = new Runtimes({ configuration, tracker, clock, log, variant, onFatal: end.reject });
   const loops = new Map<Family, FamilyLoop>();
+  const nameCheck = new NodeNameCheck(nodeName, log);
   const observers: Observers = new Observers({
     ready,
+    nodeName,
     mode: configuration.mode,
     clock,
     log,
@@ -153,11 +180,13 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
     }
   };
   const node: NodeWatch = new NodeWatch({
+  const streamsInitialState = isGateEnabled(ready.gates, 'WatchListClient');
     client,
     nodeName,
     clock,
     log: apiLog(log),
     onNode: (seen, previous) => {
+    streamsInitialState,
       tracker.setNode(seen);
       observers.nodeSeen(seen);
       noteNodeChange(seen, previous, configuration.detectLocalMode === 'NodeCIDR', log, end.reject);
@@ -171,10 +200,14 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
     clock,
     log: apiLog(log),
     watchesServiceCIDRs: configuration.mode === 'nftables',
+    streamsInitialState,
     onChange: requestSyncs,
     ...(configuration.mode === 'userspace' && { readConnections: () => readConnections(loops) }),
     onServiceEvent: () => observers.serviceEvents([...loops.keys()].map((family) => tracker.pending(family))),
-    onSliceEvent: () => observers.sliceEvent([...loops.keys()].map((family) => tracker.pending(family))),
+    onSliceEvent: (slice) => {
+      nameCheck.see(slice);
+      observers.sliceEvent([...loops.keys()].map((family) => tracker.pending(family)));
+    },
     onProblems: (object, problems) => observers.problems(object, problems),
   });
   return {
@@ -189,6 +222,7 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
     node,
     cluster,
     observers,
+    nameCheck,
     loops,
     history: new ChangeHistory(),
   };
@@ -233,10 +267,11 @@ async function familyLoop(
     onUpdated: (of) => observers.updated(of),
     onFirstSync: () => {
       const isLast = families.every((other) => other === family || loops.get(other)?.hasSynced);
-      if (isLast)
-        void import('./daemon/cleanup.ts').then(({ removeOtherModes }) =>
-          removeOtherModes({ mode: configuration.mode, variant: agent.variant }, log),
-        );
+      if (!isLast) return;
+      agent.nameCheck.complain();
+      void import('./daemon/cleanup.ts').then(({ removeOtherModes }) =>
+        removeOtherModes({ mode: configuration.mode, variant: agent.variant }, log),
+      );
     },
     onReport: (report) => {
       observers.nothingPending();
@@ -288,8 +323,14 @@ async function apiClient(
 ): Promise<ApiClient> {
   const { kubeconfig, qps, burst } = configuration.clientConnection;
   const config = await loadApiConfig({ kubeconfig, master, env: process.env, log: apiLog(log) });
-  const userAgent = `kube-proxy/${version} (linux/${process.arch === 'x64' ? 'amd64' : process.arch}) portolan`;
-  return new ApiClient(config, { userAgent, qps, burst, clock, log: apiLog(log), onRequest });
+  return new ApiClient(config, {
+    userAgent: userAgent(version, NO_COMMIT),
+    qps,
+    burst,
+    clock,
+    log: apiLog(log),
+    onRequest,
+  });
 }
 
 function apiLog(log: Log): ApiLog {
@@ -297,6 +338,9 @@ function apiLog(log: Log): ApiLog {
     info: (message, values) => log.info(message, values),
     error: (message, { err, ...values } = {}) => log.error(err ?? '', message, values),
   };
+/** What Git calls the commit there is not: the version is upstream's, the build is not. */
+const NO_COMMIT = '0'.repeat(40);
+
 }
 
 /** Nothing is written to the kernel before it is known who we are. */

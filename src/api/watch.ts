@@ -47,6 +47,8 @@ export interface ReflectorOptions<T> {
   readonly silenceLimitMs?: number;
   /** The same while the initial state is being streamed. */
   readonly initialSilenceLimitMs?: number;
+  /** False: everything is read with LIST, never as a stream. */
+  readonly streamsInitialState?: boolean;
 }
 
 export interface WatchStatus {
@@ -71,8 +73,9 @@ export class Reflector<T> {
   readonly #random: () => number;
   readonly #silenceLimitMs: number;
   readonly #initialSilenceLimitMs: number;
+  readonly #streamsInitialState: boolean;
   readonly #backoff: Backoff;
-  #position: Position = START;
+  #position: Position;
   #isConnected = false;
   #isSynced = false;
   #lastContact: number | undefined;
@@ -87,7 +90,9 @@ export class Reflector<T> {
     this.#random = options.random ?? Math.random;
     this.#silenceLimitMs = options.silenceLimitMs ?? SILENCE_LIMIT_MS;
     this.#initialSilenceLimitMs = options.initialSilenceLimitMs ?? INITIAL_SILENCE_LIMIT_MS;
+    this.#streamsInitialState = options.streamsInitialState ?? true;
     this.#backoff = new Backoff(this.#clock, this.#random);
+    this.#position = this.#allowed(START);
   }
 
   get status(): WatchStatus {
@@ -105,13 +110,18 @@ export class Reflector<T> {
     while (!signal.aborted) {
       const outcome = await this.#attempt();
       if (signal.aborted) return;
-      const decision = decide(outcome);
+      const decided = decide(outcome);
+      const decision = { ...decided, next: this.#allowed(decided.next) };
       const retryAfterMs = outcome.kind === 'failed' ? outcome.error.retryAfterSeconds * 1000 : 0;
       const waitMs = decision.waits ? Math.max(this.#backoff.next(), retryAfterMs) : 0;
       this.#report(decision, waitMs);
       this.#position = decision.next;
       if (waitMs > 0) await this.#clock.wait(waitMs, signal);
     }
+  }
+
+  #allowed(position: Position): Position {
+    return position.phase === 'stream' && !this.#streamsInitialState ? { ...position, phase: 'list' } : position;
   }
 
   async #attempt(): Promise<Outcome> {

@@ -4,6 +4,7 @@ import { describeLeftover } from '../kernel/leftovers.ts';
 import { FAMILIES, type Family } from '../lib/ip.ts';
 import { isAtLeast } from '../lib/version.ts';
 import type { ModeName } from '../modes/mode.ts';
+import { nftablesProblem } from '../node/warnings.ts';
 import { HEALTHZ_PORT, IPVS_MODULES, METRICS_PORT, type Probes } from './check-probe.ts';
 
 /** good: as it should be. note: works, and somebody should know. bad: something will not work. */
@@ -74,8 +75,6 @@ function iptablesProblems(probes: Probes): string[] {
   });
 }
 
-const NFTABLES_KERNEL = '5.13';
-
 function nftablesProblems(probes: Probes): string[] {
   if (typeof probes.trials === 'string') return [probes.trials];
   const { nftables } = probes.trials;
@@ -83,10 +82,8 @@ function nftablesProblems(probes: Probes): string[] {
     const problem = nftables[family];
     return problem === undefined ? [] : [`${family}: ${problem}`];
   });
-  const tooOld = isAtLeast(probes.kernelVersion, NFTABLES_KERNEL)
-    ? []
-    : [`kube-proxy in nftables mode requires kernel ${NFTABLES_KERNEL} or later, this is ${probes.kernelVersion}`];
-  return [...tooOld, ...refused];
+  const tooOld = nftablesProblem(probes.kernelVersion, process.env);
+  return [...(tooOld === undefined ? [] : [`${tooOld}, this is ${probes.kernelVersion}`]), ...refused];
 }
 
 const OLDEST_IPSET = '6.0';

@@ -47,7 +47,8 @@ async function perform(invocation: Runnable, log: Log): Promise<number> {
       return 0;
     case 'cleanup': {
       const { cleanUp } = await import('../daemon/cleanup.ts');
-      return (await cleanUp(log)) ? 0 : 1;
+      if (!(await cleanUp(log))) throw new Error('encountered an error while tearing down rules');
+      return 0;
     }
     case 'init-only':
     case 'run': {

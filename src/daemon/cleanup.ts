@@ -30,9 +30,7 @@ interface Part {
 
 /** `kube-proxy --cleanup`. True if everything that was there could be removed. */
 export async function cleanUp(log: Log): Promise<boolean> {
-  const worked = await removeAll(await parts(), log);
-  if (!worked) log.error('encountered an error while tearing down rules', 'command failed');
-  return worked;
+  return removeAll(await parts(removeIpvs), log);
 }
 
 /** After the first sync of a mode: what another one left would go on catching packets. Done only now that the new rules stand, so

@@ -19,6 +19,8 @@ export interface ClusterWatchOptions {
   readonly tracker: Tracker;
   readonly clock: Clock;
   readonly log: ApiLog;
+  /** The gate WatchListClient. */
+  readonly streamsInitialState: boolean;
   /** ServiceCIDRs are for nftables mode alone. */
   readonly watchesServiceCIDRs: boolean;
   /** Both Services and EndpointSlices have been read once, and something may have changed. */
@@ -87,11 +89,12 @@ export class ClusterWatch {
   }
 
   #reflector<T>(watched: Watched<T>): Reflector<T> {
-    const { client, log, clock } = this.#options;
+    const { client, log, clock, streamsInitialState } = this.#options;
     return new Reflector<T>({
       client,
       log,
       clock,
+      streamsInitialState,
       target: { ...watched, parse: (raw) => this.#parse(watched, raw) },
       handler: {
         replace: (items) => {

@@ -7,10 +7,17 @@ import type { Iptables, IptablesVariant } from '../kernel/iptables.ts';
 import { describeLeftover, findLeftovers } from '../kernel/leftovers.ts';
 import { applyTunings, describeTuningFailure, machineCpus, setOomScore } from '../kernel/tuning.ts';
 import { chooseVariant, probeVariants } from '../kernel/variant.ts';
-import { FAMILIES, type Family } from '../lib/ip.ts';
+import { FAMILIES, type Family, isLoopback } from '../lib/ip.ts';
 import { familyDetector, type NodeSettings, takesLocalhostNodePorts } from '../node/facts.ts';
 import { conntrackTunings, iptablesTunings, ipvsTunings } from '../node/tuning.ts';
-import { familiesToServe, familyProblems, fatalMessage, nodePortWarnings, QUESTIONABLE } from '../node/warnings.ts';
+import {
+  familiesToServe,
+  familyProblems,
+  fatalMessage,
+  nftablesProblem,
+  nodePortWarnings,
+  QUESTIONABLE,
+} from '../node/warnings.ts';
 import type { Log } from '../observe/log.ts';
 import { FatalError } from './fatal.ts';
 
@@ -20,6 +27,18 @@ export async function pickVariant({ mode }: ProxyConfiguration, log: Log): Promi
   const { variant, reason } = chooseVariant(await probeVariants());
   log.info('Using iptables', { variant, reason });
   return variant;
+}
+
+export const IPVS_DEPRECATION =
+  "The ipvs proxier is now deprecated and may be removed in a future release. Please use 'nftables' instead.";
+
+/** Names the mode in the words operators search for. Throws where the kernel is too old for it. */
+export function announceMode({ mode }: ProxyConfiguration, log: Log): void {
+  log.info(`Using ${mode} Proxier`);
+  if (mode === 'ipvs') log.write({ severity: 'error', message: IPVS_DEPRECATION });
+  const problem = mode === 'nftables' ? nftablesProblem(kernelVersion(), process.env) : undefined;
+  if (problem !== undefined)
+    throw new FatalError(`unable to create proxier: unable to create ipv4 proxier: ${problem}`);
 }
 
 /** Checks the configuration against the host; resolves to the families to serve, the primary one first. */
@@ -32,6 +51,11 @@ export async function chooseFamilies(
   const questionable = (texts: readonly string[]): void => {
     for (const text of texts) log.error(text, QUESTIONABLE);
   };
+  if (isLoopback(addresses.ips[addresses.primary])) {
+    log.info(
+      "Can't determine this node's IP, assuming loopback; if this is incorrect, please set the --bind-address flag",
+    );
+  }
   questionable(nodePortWarnings(settings));
 
   const iptablesProblems: Partial<Record<Family, string>> = {};

@@ -11,6 +11,8 @@ export interface NodeWatchOptions {
   readonly nodeName: string;
   readonly clock: Clock;
   readonly log: ApiLog;
+  /** The gate WatchListClient. */
+  readonly streamsInitialState: boolean;
   readonly onNode: (node: Node, previous: Node | undefined) => void;
   readonly onDeleted: () => void;
 }
@@ -25,11 +27,12 @@ export class NodeWatch {
 
   constructor(options: NodeWatchOptions) {
     this.#options = options;
-    const { client, log, clock, nodeName } = options;
+    const { client, log, clock, nodeName, streamsInitialState } = options;
     this.#reflector = new Reflector<Node>({
       client,
       log,
       clock,
+      streamsInitialState,
       target: {
         resource: 'nodes',
         path: '/api/v1/nodes',

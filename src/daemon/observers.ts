@@ -36,6 +36,7 @@ import { addServiceMetrics, type ReadCounts } from '../observe/service-metrics.t
 
 export interface ObserverOptions {
   readonly ready: Ready;
+  readonly nodeName: string;
   readonly mode: ModeName;
   readonly clock: Clock;
   readonly log: Log;
@@ -217,11 +218,7 @@ export class Observers {
   }
 
   nodeEvent(type: 'Normal' | 'Warning', reason: string, note: string): void {
-    const regarding = {
-      apiVersion: 'v1',
-      kind: 'Node',
-      name: this.#options.ready.configuration.hostnameOverride || hostname().toLowerCase(),
-    };
+    const regarding = { apiVersion: 'v1', kind: 'Node', name: this.#options.nodeName };
     this.#events?.record({ type, reason, action: 'StartKubeProxy', regarding, note });
   }
 

@@ -3,6 +3,7 @@
 import type { ProxyConfiguration } from '../config/configuration.ts';
 import { aggregated } from '../config/problems.ts';
 import { FAMILIES, type Family, familyOf, otherFamily, parseCidr, parseIp } from '../lib/ip.ts';
+import { isAtLeast } from '../lib/version.ts';
 import { withPrimaryExpanded } from './addresses.ts';
 import type { NodeSettings } from './facts.ts';
 
@@ -68,6 +69,15 @@ function unsupportedNote(
   if (family === 'IPv4' || ipv6 === 'usable') return undefined;
   const message = ipv6 === 'absent' ? 'No kernel support for family' : 'Kernel support disabled for family';
   return { message, values: { ipFamily: family } };
+}
+
+/** The kernel that upstream asks for: nftables before it lacks what its rules need, or has bugs that they meet. */
+export const NFTABLES_KERNEL = '5.13';
+
+/** Why nftables mode cannot run on this kernel; undefined if it can, or if the environment says not to ask. */
+export function nftablesProblem(kernelVersion: string, env: NodeJS.ProcessEnv): string | undefined {
+  if (env.KUBE_PROXY_NFTABLES_SKIP_KERNEL_VERSION_CHECK || isAtLeast(kernelVersion, NFTABLES_KERNEL)) return undefined;
+  return `kube-proxy in nftables mode requires kernel ${NFTABLES_KERNEL} or later`;
 }
 
 /** The message of the log line that carries the texts below. */

@@ -48,6 +48,7 @@ interface Settings {
   readonly silenceLimitMs?: number;
   readonly initialSilenceLimitMs?: number;
   readonly answerLimitMs?: number;
+  readonly streamsInitialState?: boolean;
 }
 
 async function watching(t: TestContext, answers: Answer[], settings: Settings = {}): Promise<Run> {
@@ -168,6 +169,20 @@ test('a page that expired while we read makes us ask for everything at once', as
   await settled(run, 5);
   assert.deepEqual(values(run), ['a', 'b']);
   assert.deepEqual(run.server.requests[3]?.query.limit, undefined);
+});
+
+test('without streamed lists everything is read with LIST, also again after a failure', async (t) => {
+  const answers = [list(['a'], '30'), status(410, 'Expired', 'too old resource version'), list(['a', 'b'], '40')];
+  const run = await watching(t, answers, { streamsInitialState: false });
+  await settled(run, 4);
+  assert.deepEqual(values(run), ['a', 'b']);
+  const asked = run.server.requests.map(({ query }) => [query.watch, query.resourceVersion, query.sendInitialEvents]);
+  assert.deepEqual(asked, [
+    [undefined, '0', undefined],
+    ['true', '30', undefined],
+    [undefined, '30', undefined],
+    ['true', '40', undefined],
+  ]);
 });
 
 test('a server that ignores the wish for initial events is asked with LIST', async (t) => {

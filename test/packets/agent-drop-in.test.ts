@@ -1,0 +1,150 @@
+// What others see of an agent that took the place of another kube-proxy: the API server, whoever reads its log, and load
+// balancers that ask its ports.
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import type { ApiServer } from '../../src/lab/apiserver/server.ts';
+import { TestAgent, until } from '../support/agent.ts';
+import { AgentBed, service, slice } from '../support/agent-bed.ts';
+import { GOLDEN_NODES, type Manifest } from '../support/golden.ts';
+
+const WEB = service({ name: 'web', ip: '10.96.3.1', nodePort: 30080 });
+
+const BALANCED: Manifest = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { namespace: 'test', name: 'balanced' },
+  spec: {
+    type: 'LoadBalancer',
+    clusterIP: '10.96.3.2',
+    externalTrafficPolicy: 'Local',
+    healthCheckNodePort: 31000,
+    ports: [{ name: 'p', port: 80, nodePort: 30081, targetPort: 8080 }],
+  },
+};
+
+describe('an agent in the place of another kube-proxy', () => {
+  const lists: { readonly resource: string; readonly streamed: boolean }[] = [];
+  let bed: AgentBed;
+  before(async () => {
+    bed = await AgentBed.open({
+      onRequest: ({ verb, resource, query }) => {
+        if (verb === 'list' || query.has('sendInitialEvents'))
+          lists.push({ resource: resource.plural, streamed: query.has('sendInitialEvents') });
+      },
+    });
+  });
+  after(() => bed.close());
+  beforeEach(async () => {
+    await bed.stop();
+    lists.length = 0;
+    bed.apply(...GOLDEN_NODES, WEB, slice('web', ['10.244.1.11']));
+  });
+
+  test('names itself to the API server as kube-proxy does', async () => {
+    const seen: IncomingHttpHeaders[] = [];
+    const server = createServer((request, response) => {
+      seen.push(request.headers);
+      response.writeHead(503).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const agent = await TestAgent.start(bed.network, { port } as ApiServer);
+    try {
+      await agent.said(/Failed to watch/);
+    } finally {
+      await agent.stop();
+      server.closeAllConnections();
+      server.close();
+    }
+    assert.match(seen[0]?.['user-agent'] ?? '', /^kube-proxy\/v1\.36\.4 \(linux\/\w+\) kubernetes\/[0-9a-f]{7}$/);
+  });
+
+  test('says which mode it runs in the words runbooks search for', async () => {
+    const agent = await bed.startSynced();
+    assert.match(agent.log, /^I.*"Using iptables Proxier"$/m);
+  });
+
+  test('says that IPVS mode is deprecated before it finds out whether the kernel has it', async () => {
+    const agent = await bed.start({ config: { mode: 'ipvs' } });
+    await agent.said(/^E.*"The ipvs proxier is now deprecated and may be removed in a future release\. Please use/m);
+  });
+
+  test('lists in place of streaming where the gate WatchListClient is off', async () => {
+    await bed.startSynced({ config: { featureGates: { WatchListClient: false } } });
+    await bed.rulesFollow();
+    assert.deepEqual(lists.map(({ resource }) => resource).sort(), ['endpointslices', 'nodes', 'services']);
+    assert.ok(lists.every(({ streamed }) => !streamed));
+  });
+
+  test('streams where nothing is said of it', async () => {
+    await bed.startSynced();
+    assert.ok(lists.length >= 3 && lists.every(({ streamed }) => streamed), JSON.stringify(lists));
+  });
+
+  test('calls its node by the name the API server knows, however the file spells it', async () => {
+    await bed.startSynced({ config: { hostnameOverride: ' N1 ' } });
+    const started = (): boolean =>
+      bed.server.list('events').some((event) => {
+        const { reason, involvedObject } = event as { reason?: string; involvedObject?: { name?: string } };
+        return reason === 'Starting' && involvedObject?.name === 'n1';
+      });
+    await until(started, 10_000, () => JSON.stringify(bed.server.list('events')));
+    await bed.rulesFollow();
+  });
+
+  test('takes node ports and health checks in a network that is named by an address in it', async () => {
+    bed.apply(BALANCED, slice('balanced', ['10.244.1.11', '10.244.1.12']));
+    await bed.startSynced({ config: { nodePortAddresses: ['192.168.50.77/24'] } });
+    const answer = async (ip: string): Promise<string> => {
+      const { stdout } = await bed.network.exec('n1', ['curl', '-s', '-m', '5', '-D', '-', `http://${ip}:31000/`]);
+      return stdout;
+    };
+    let held = '';
+    const isUp = async (): Promise<boolean> => {
+      held = await answer('192.168.50.1');
+      return /X-Load-Balancing-Endpoint-Weight: 2/.test(held);
+    };
+    await until(isUp, 10_000, () => held);
+    assert.match(held, /^HTTP\/1.1 200 OK/);
+    assert.equal(await answer('127.0.0.1'), '');
+    assert.match(await bed.save('IPv4'), /-A KUBE-SERVICES -d 192\.168\.50\.1\/32 .* -j KUBE-NODEPORTS/);
+    bed.delete(BALANCED, slice('balanced', []));
+  });
+
+  test('says so where endpoints are on nodes, but none on one of its name', async () => {
+    bed.delete(slice('web', []));
+    bed.apply(slice('elsewhere', ['10.244.2.11']));
+    const agent = await bed.startSynced();
+    await agent.said(/^W.*"No endpoint is on a node of this name" node="n1" othersAreOn=\["n2"\]/m);
+    const from = agent.log.length;
+    bed.apply(slice('web', ['10.244.1.11']));
+    await agent.said(/"An endpoint is on this node now"/, from);
+    bed.delete(slice('elsewhere', []));
+  });
+
+  test('goes on if its configuration file is deleted while it waits for the API server', async () => {
+    await bed.server.faults.refuseConnections();
+    const agent = await bed.start();
+    await agent.said(/Failed to watch/);
+    rmSync(agent.configFile);
+    await bed.server.faults.acceptConnections();
+    await agent.said(/"Synced" ipFamily="IPv4"/, 0, 60_000);
+    await bed.rulesFollow();
+  });
+
+  test('says that --cleanup failed as it says every other failure', async () => {
+    await bed.startSynced();
+    await bed.stop();
+    const agent = await bed.start({
+      args: ['--cleanup'],
+      wrapper: ['setpriv', '--bounding-set=-all', '--inh-caps=-all'],
+    });
+    assert.deepEqual(await agent.process.exited, { status: 1, signal: null });
+    const text = 'err="encountered an error while tearing down rules"';
+    assert.match(agent.log, new RegExp(`"Error running ProxyServer" ${text}\n.*"command failed" ${text}`));
+    await bed.rulesFollow();
+  });
+});
