@@ -30,7 +30,7 @@ interface Part {
 
 /** `kube-proxy --cleanup`. True if everything that was there could be removed. */
 export async function cleanUp(log: Log): Promise<boolean> {
-  return removeAll(await parts(removeIpvs), log);
+  return removeAll(await parts(), log);
 }
 
 /** After the first sync of a mode: what another one left would go on catching packets. Done only now that the new rules stand, so
