@@ -33,6 +33,7 @@ import { type Clock, systemClock } from './lib/clock.ts';
 import { inMilliseconds } from './lib/duration.ts';
 import type { Family } from './lib/ip.ts';
 import type { NodeModel } from './model/model.ts';
+import { allConnections, type RelayedConnections } from './modes/userspace/relay-host.ts';
 import { nodeAddresses } from './node/addresses.ts';
 import { familyNodePorts, type NodeSettings } from './node/facts.ts';
 import { type AgentNews, ChangeHistory } from './observe/history.ts';
@@ -43,7 +44,6 @@ import { Tracker } from './track/tracker.ts';
 
 export interface AgentOptions {
   readonly ready: Ready;
-import { allConnections, type RelayedConnections } from './modes/userspace/relay-host.ts';
   readonly log: Log;
   /** Prepare the host and stop: for a privileged init container in front of an unprivileged one. */
   readonly initOnly: boolean;
@@ -172,6 +172,7 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
     watches: () => new Map([['nodes', node.status], ...cluster.status()]),
     drift: () => new Map([...loops].map(([family, loop]) => [family, loop.drift])),
     readCounts: () => readCounts(loops),
+    ...(configuration.mode === 'userspace' && { readConnections: () => readConnections(loops) }),
   });
   const client = await apiClient(ready, log, clock, (report) => observers.requested(report));
   const requestSyncs = (): void => {
@@ -179,14 +180,14 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
       if (cluster.isSynced && (tracker.needsSync(family) || !loop.hasSynced)) loop.requestSync();
     }
   };
-  const node: NodeWatch = new NodeWatch({
   const streamsInitialState = isGateEnabled(ready.gates, 'WatchListClient');
+  const node: NodeWatch = new NodeWatch({
     client,
     nodeName,
     clock,
     log: apiLog(log),
-    onNode: (seen, previous) => {
     streamsInitialState,
+    onNode: (seen, previous) => {
       tracker.setNode(seen);
       observers.nodeSeen(seen);
       noteNodeChange(seen, previous, configuration.detectLocalMode === 'NodeCIDR', log, end.reject);
@@ -199,10 +200,9 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
     tracker,
     clock,
     log: apiLog(log),
-    watchesServiceCIDRs: configuration.mode === 'nftables',
     streamsInitialState,
+    watchesServiceCIDRs: configuration.mode === 'nftables',
     onChange: requestSyncs,
-    ...(configuration.mode === 'userspace' && { readConnections: () => readConnections(loops) }),
     onServiceEvent: () => observers.serviceEvents([...loops.keys()].map((family) => tracker.pending(family))),
     onSliceEvent: (slice) => {
       nameCheck.see(slice);
@@ -309,6 +309,11 @@ async function readCounts(loops: ReadonlyMap<Family, FamilyLoop>): Promise<Reado
   return counts;
 }
 
+async function readConnections(loops: ReadonlyMap<Family, FamilyLoop>): Promise<RelayedConnections> {
+  const ofFamilies = await Promise.all([...loops.values()].map((loop) => loop.connections()));
+  return allConnections(ofFamilies.filter((connections) => connections !== undefined));
+}
+
 function nodeNameOf(override: string): string {
   const name = (override || hostname()).trim().toLowerCase();
   if (name === '') throw new FatalError('empty hostname is invalid');
@@ -333,14 +338,14 @@ async function apiClient(
   });
 }
 
+/** What Git calls the commit there is not: the version is upstream's, the build is not. */
+const NO_COMMIT = '0'.repeat(40);
+
 function apiLog(log: Log): ApiLog {
   return {
     info: (message, values) => log.info(message, values),
     error: (message, { err, ...values } = {}) => log.error(err ?? '', message, values),
   };
-/** What Git calls the commit there is not: the version is upstream's, the build is not. */
-const NO_COMMIT = '0'.repeat(40);
-
 }
 
 /** Nothing is written to the kernel before it is known who we are. */
@@ -353,11 +358,6 @@ async function waitForNode({ node, nodeName, log, ready }: Agent, signal: AbortS
       const consequence =
         'no endpoint counts as local, so Local traffic policies drop everything; check --hostname-override';
       log.error(`there is no Node named "${nodeName}"`, 'Timed out waiting for node to exist', { consequence });
-async function readConnections(loops: ReadonlyMap<Family, FamilyLoop>): Promise<RelayedConnections> {
-  const ofFamilies = await Promise.all([...loops.values()].map((loop) => loop.connections()));
-  return allConnections(ofFamilies.filter((connections) => connections !== undefined));
-}
-
     }
   }
   if (ready.configuration.detectLocalMode !== 'NodeCIDR') return;

@@ -26,8 +26,8 @@ import {
 } from '../observe/health.ts';
 import { startHealthServer, startMetricsServer } from '../observe/http-servers.ts';
 import type { Log } from '../observe/log.ts';
-import { Registry } from '../observe/metrics.ts';
 import { ProblemLog } from '../observe/log-problems.ts';
+import { Registry } from '../observe/metrics.ts';
 import { createPortolanMetrics, type PortolanMetrics } from '../observe/portolan-metrics.ts';
 import { addProcessMetrics } from '../observe/process-metrics.ts';
 import { createProxyMetrics, type ProxyMetrics, type ReadNfacct } from '../observe/proxy-metrics.ts';
@@ -45,9 +45,9 @@ export interface ObserverOptions {
   readonly watches: () => ReadonlyMap<string, WatchStatus>;
   readonly drift: () => ReadonlyMap<Family, number>;
   readonly readCounts: ReadCounts;
-}
   /** Undefined where the kernel has the connections. */
   readonly readConnections?: () => Promise<RelayedConnections>;
+}
 
 interface Pending {
   readonly services: number;
@@ -70,11 +70,11 @@ export class Observers {
   constructor(options: ObserverOptions) {
     const { ready, mode, clock, readNfacct } = options;
     this.#options = options;
+    this.#problems = new ProblemLog(options.log);
     this.#health = startHealth(inMilliseconds(ready.configuration.syncPeriod));
     this.metrics = createProxyMetrics(this.registry, mode, readNfacct);
     this.#rest = createRestClientMetrics(this.registry);
     this.portolanMetrics = createPortolanMetrics(this.registry, {
-    this.#problems = new ProblemLog(options.log);
       apiFreshnessSeconds: () =>
         new Map(
           [...options.watches()].map(([resource, { lastContact }]) => [
@@ -136,8 +136,8 @@ export class Observers {
             }),
           }),
           wallNow: () => clock.wallNow(),
-          ...(configuration.enableProfiling && { setVerbosity: (level: number) => log.setVerbosity(level) }),
           ...(readConnections && { connections: readConnections }),
+          ...(configuration.enableProfiling && { setVerbosity: (level: number) => log.setVerbosity(level) }),
         },
         listening('starting metrics server failed', configuration.metricsBindAddress, 'FailedToStartMetricServer'),
       ),
@@ -195,7 +195,7 @@ export class Observers {
     return this.#problems.all;
   }
 
-  /** The problems of one object, as of now; the log says each once. */
+  /** The problems of one object, as of now. */
   problems(object: string, problems: readonly Problem[]): void {
     this.#problems.report(object, problems);
   }
