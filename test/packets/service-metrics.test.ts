@@ -7,6 +7,7 @@ import { golden as goldenTopology } from '../../src/lab/network/golden.ts';
 import { Network } from '../../src/lab/network/network.ts';
 import { TestAgent } from '../support/agent.ts';
 import { GOLDEN_BASE, GOLDEN_NODES, goldenCases } from '../support/golden.ts';
+import { metricValue } from '../support/metrics.ts';
 
 test('connections are counted for each Service address and each endpoint, and the sums agree with who answered', async () => {
   const network = await Network.open(goldenTopology);
@@ -24,15 +25,8 @@ test('connections are counted for each Service address and each endpoint, and th
 
     const page = await network.probe({ from: 'n1', http: '127.0.0.1:10249/metrics' });
     assert.ok('body' in page);
-    const value = (name: string, labels: Record<string, string>): number => {
-      const lines = String(page.body)
-        .split('\n')
-        .filter((line) => line.startsWith(`${name}{`));
-      const line = lines.find((text) =>
-        Object.entries(labels).every(([label, wanted]) => text.includes(`${label}="${wanted}"`)),
-      );
-      return Number(line?.split(' ').at(-1));
-    };
+    const value = (name: string, labels: Record<string, string>): number =>
+      metricValue(String(page.body), name, labels);
     const web = { namespace: 'demo', service: 'web', port: 'http', protocol: 'TCP' };
     assert.equal(
       value('portolan_service_connections_total', { ...web, frontend: '10.96.10.28:80', ip_family: 'IPv4' }),
