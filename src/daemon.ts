@@ -117,7 +117,7 @@ function configFileUpdate({ configFile }: Ready): Promise<Error> {
 const CHECKED_MODES: readonly string[] = ['iptables', 'nftables'];
 
 function startSelfChecks(
-  { ready, loops, observers, clock, log }: Agent,
+  { ready, loops, observers, clock, log, nodeName }: Agent,
   settings: NodeSettings,
   signal: AbortSignal,
 ): void {
@@ -130,7 +130,7 @@ function startSelfChecks(
     observers.checked(family, cases, mismatches);
     if (mismatches.length > 0) loops.get(family)?.repair();
   };
-  void checkNowAndThen({ mode, settings, clock, log, periodMs, models, onResult }, signal);
+  void checkNowAndThen({ mode, settings, nodeName, clock, log, periodMs, models, onResult }, signal);
 }
 
 type End = Pick<PromiseWithResolvers<number>, 'resolve' | 'reject'>;

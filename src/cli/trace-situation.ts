@@ -6,17 +6,20 @@ import type { ProxyConfiguration } from '../config/configuration.ts';
 import { Addresses } from '../kernel/addresses.ts';
 import { KernelError } from '../kernel/error.ts';
 import type { Family } from '../lib/ip.ts';
+import { isBridged } from '../observe/live/bridges.ts';
 import { kernelRules } from '../observe/live/kernel-rules.ts';
 import { type PlannedMode, TRACE_MODES } from '../observe/live/modes.ts';
 import { AddressBook } from '../observe/trace/frontends.ts';
 import { parseIptablesSave } from '../observe/trace/iptables-save.ts';
 import { parseNftList } from '../observe/trace/nft-list.ts';
+import type { Origins } from '../observe/trace/origin.ts';
 import type { Surroundings } from '../observe/trace/packet.ts';
 import type { Ruleset } from '../observe/trace/ruleset.ts';
+import { withAddresses } from '../observe/trace/walk.ts';
 import { clusterOf, type OfflineCluster, readCluster } from './manifests.ts';
 import { type NodeView, nodeView, readConfiguration, warnOfProblems } from './node-view.ts';
 import { clusterFromApi } from './trace-objects.ts';
-import { type DeviceTo, deviceLookup } from './trace-routes.ts';
+import { deviceLookup } from './trace-routes.ts';
 import { UsageError } from './usage-error.ts';
 
 export const SITUATION_OPTIONS = {
@@ -36,7 +39,7 @@ export const SITUATION_HELP = `  -f, --filename PATH    Services, EndpointSlices
       --kubeconfig FILE  take them from the API server instead
       --node NAME        whose rules (default: as configured, else the only Node, else this host)
       --config FILE      the proxy's KubeProxyConfiguration
-      --mode MODE        iptables or nftables (default: as configured, else iptables)
+      --mode MODE        iptables, nftables, ipvs or userspace (default: as configured, else iptables)
       --cluster-cidr C   pod networks, as in the configuration's clusterCIDR
       --live             use the rules that this host's kernel holds (the default without objects)
       --rules FILE       use the rules in this text of iptables-save, or of nft list ruleset
@@ -68,6 +71,7 @@ export interface FamilySituation extends PlannedMode {
   readonly source: string;
   /** True if the rules are those of this host's kernel, so that it can be asked for more. */
   readonly isLive: boolean;
+  readonly origins: Origins;
   readonly book: AddressBook;
   readonly host: Surroundings;
   /** This node's own addresses, as far as they are known. */
@@ -94,16 +98,21 @@ export async function situationOf(options: SituationOptions): Promise<Situation>
     const view = nodeView(cluster, nodeName, configuration, family);
     const kernel = isLive ? await readable(kernelRules(family, mode)) : undefined;
     const text = kernel?.text ?? (options.rules === undefined ? undefined : readRules(options.rules));
-    const held = kernel?.ruleset ?? (text === undefined ? undefined : parseRules(text, family));
-    const hostIps = isLive ? await ownAddresses(family) : (view.node?.ips ?? []);
+    const read = kernel?.ruleset ?? (text === undefined ? undefined : parseRules(text, family));
+    const all = isLive ? await ownAddresses(family) : (view.node?.ips ?? []);
+    const hostIps = all.filter((ip) => !read?.addresses?.has(ip));
+    const planned = mode.plan(view, hostIps, text);
+    const held = read && (mode.complete?.(read, view, text ?? '') ?? read);
+    const host = hostOf(view, hostIps, isLive, family);
     return {
       view,
-      ...mode.plan(view, hostIps, text),
+      ...planned,
+      origins: mode.origins(view.model),
       held,
       isLive,
       source: kernel ? kernel.source : held ? `in ${options.rules}` : 'as planned',
       book: new AddressBook(view.model),
-      host: hostOf(view, hostIps, isLive ? deviceLookup(family) : undefined, family),
+      host: withAddresses(host, held ?? planned.planned),
       hostIps,
     };
   };
@@ -130,15 +139,11 @@ async function readObjects(options: SituationOptions, nodeName: string | undefin
   return clusterOf([], nodeName);
 }
 
-function hostOf(
-  { settings }: NodeView,
-  hostIps: readonly string[],
-  deviceTo: DeviceTo | undefined,
-  family: Family,
-): Surroundings {
+function hostOf({ settings }: NodeView, hostIps: readonly string[], isLive: boolean, family: Family): Surroundings {
   const address = settings.addresses.ips[family];
   const own = new Set([...hostIps, address]);
-  return { isOwnAddress: (ip) => own.has(ip), address, ...(deviceTo && { deviceTo }) };
+  const live = isLive ? { deviceTo: deviceLookup(family), isBridged } : {};
+  return { isOwnAddress: (ip) => own.has(ip), address, ...live };
 }
 
 async function ownAddresses(family: Family): Promise<readonly string[]> {

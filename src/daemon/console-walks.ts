@@ -13,8 +13,6 @@ import { kernelRules } from '../observe/live/kernel-rules.ts';
 import { TRACE_MODES, type TraceMode } from '../observe/live/modes.ts';
 import { packetFrom } from '../observe/trace/clients.ts';
 import { AddressBook } from '../observe/trace/frontends.ts';
-import { IptablesOrigins } from '../observe/trace/iptables-origins.ts';
-import { NftablesOrigins } from '../observe/trace/nftables-origins.ts';
 import { type TraceReport, traceReport } from '../observe/trace/report.ts';
 import { Walker } from '../observe/trace/walk.ts';
 import { causeText } from '../observe/verify/cause.ts';
@@ -58,14 +56,15 @@ async function trace(options: WalkOptions, mode: TraceMode, from: string, to: st
   const destination = traceDestination(to, models, settings.addresses.ips);
   const family = familyOf(destination.ip);
   const model = modelOf(state, family);
-  const { ruleset, source } = await told(kernelRules(family, mode));
-  const { host } = await hostOf(settings, family);
+  const { ruleset, text, source } = await told(kernelRules(family, mode));
+  const { host } = await hostOf(settings, ruleset);
   const book = new AddressBook(model);
-  const origins = options.mode === 'nftables' ? new NftablesOrigins(model) : new IptablesOrigins(model);
+  const origins = mode.origins(model);
+  const node = { model: { ...model, isFresh: true }, settings, nodeName };
   const context = { family, host, detector: familyDetector(settings, family), podCIDRs: settings.podCIDRs, book };
   const client = traceClient(from, destination, context);
   const packet = packetFrom(client, destination.ip, destination.port, destination.protocol);
-  const outcomes = new Walker(ruleset).walk(packet, host);
+  const outcomes = new Walker(mode.complete?.(ruleset, node, text) ?? ruleset).walk(packet, host);
   return traceReport(packet, outcomes, { node: nodeName, rules: source, origins, book });
 }
 
@@ -85,14 +84,12 @@ function modelOf(state: ConsoleState, family: Family): NodeModel {
 }
 
 async function check(options: WalkOptions, mode: TraceMode): Promise<VerifyShape> {
-  const { state, clock } = options;
+  const { state, clock, settings, nodeName } = options;
   const startedAt = clock.now();
   const reports: VerifyReport[] = [];
   for (const family of state.reports.keys())
     reports.push(
-      await inSlices(
-        verification(await told(sightOf({ mode, model: modelOf(state, family), settings: options.settings }))),
-      ),
+      await inSlices(verification(await told(sightOf({ mode, model: modelOf(state, family), settings, nodeName })))),
     );
   const mismatches = reports.flatMap((report) => report.mismatches);
   const drift = reports.flatMap((report) => report.drift);

@@ -13,6 +13,7 @@ export interface CheckQuestion {
   readonly mode: ModeName;
   readonly model: NodeModel;
   readonly settings: NodeSettings;
+  readonly nodeName: string;
 }
 
 export interface CheckResult {
@@ -24,6 +25,7 @@ export interface CheckResult {
 export interface SelfCheckOptions {
   readonly mode: ModeName;
   readonly settings: NodeSettings;
+  readonly nodeName: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly periodMs: number;
@@ -61,9 +63,9 @@ function tell({ log, onResult }: SelfCheckOptions, family: Family, result: Check
   onResult(family, result);
 }
 
-function check({ mode, settings }: SelfCheckOptions, model: NodeModel): Promise<CheckResult> {
+function check({ mode, settings, nodeName }: SelfCheckOptions, model: NodeModel): Promise<CheckResult> {
   const { promise, resolve, reject } = Promise.withResolvers<CheckResult>();
-  const question: CheckQuestion = { mode, model, settings };
+  const question: CheckQuestion = { mode, model, settings, nodeName };
   const worker = new Worker(new URL(`./self-check-worker${extname(import.meta.url)}`, import.meta.url), {
     workerData: question,
   });

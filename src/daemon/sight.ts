@@ -2,13 +2,15 @@
 // for the console.
 
 import { Addresses } from '../kernel/addresses.ts';
-import type { Family } from '../lib/ip.ts';
 import type { NodeModel } from '../model/model.ts';
 import type { NodeSettings } from '../node/facts.ts';
+import { isBridged } from '../observe/live/bridges.ts';
 import { kernelRules } from '../observe/live/kernel-rules.ts';
 import type { TraceMode } from '../observe/live/modes.ts';
 import { AddressBook } from '../observe/trace/frontends.ts';
 import type { Surroundings } from '../observe/trace/packet.ts';
+import type { Ruleset } from '../observe/trace/ruleset.ts';
+import { withAddresses } from '../observe/trace/walk.ts';
 import { neighbourhoodOf } from '../observe/verify/neighbourhood.ts';
 import type { VerifyInput } from '../observe/verify/verify.ts';
 
@@ -16,13 +18,16 @@ export interface SightOptions {
   readonly mode: TraceMode;
   readonly model: NodeModel;
   readonly settings: NodeSettings;
+  readonly nodeName: string;
 }
 
-export async function sightOf({ mode, model, settings }: SightOptions): Promise<VerifyInput> {
+export async function sightOf({ mode, model, settings, nodeName }: SightOptions): Promise<VerifyInput> {
   const { ruleset, text } = await kernelRules(model.family, mode);
-  const { host, hostIps } = await hostOf(settings, model.family);
+  const { host, hostIps } = await hostOf(settings, ruleset);
   // Planned from nothing, not as a change to the plan before.
-  const planned = mode.plan({ model: { ...model, isFresh: true }, settings }, hostIps, text);
+  const node = { model: { ...model, isFresh: true }, settings, nodeName };
+  const planned = mode.plan(node, hostIps, text);
+  const held = mode.complete?.(ruleset, node, text) ?? ruleset;
   const book = new AddressBook(model);
   const around = neighbourhoodOf(model, book, {
     nodeIp: host.address,
@@ -31,19 +36,21 @@ export async function sightOf({ mode, model, settings }: SightOptions): Promise<
     detector: planned.detector,
     nodePortAddresses: planned.nodePortAddresses,
   });
-  return { ...planned, model, around, host, held: ruleset, book };
+  return { ...planned, origins: mode.origins(model), model, around, host, held, book };
 }
 
+/** With the addresses that it has for Services among its own, but not among `hostIps`. */
 export async function hostOf(
   settings: NodeSettings,
-  family: Family,
+  ruleset: Ruleset,
 ): Promise<{ readonly host: Surroundings; readonly hostIps: readonly string[] }> {
   const addresses = new Addresses();
   try {
-    const hostIps = await addresses.list(family);
+    const { family } = ruleset;
+    const hostIps = (await addresses.list(family)).filter((ip) => !ruleset.addresses?.has(ip));
     const address = settings.addresses.ips[family];
     const own = new Set([...hostIps, address]);
-    return { host: { isOwnAddress: (ip) => own.has(ip), address }, hostIps };
+    return { host: withAddresses({ isOwnAddress: (ip) => own.has(ip), address, isBridged }, ruleset), hostIps };
   } finally {
     addresses.close();
   }

@@ -1,20 +1,26 @@
 // Everything verification needs, for node n1 of the golden network.
 
+import type { Family } from '../../src/lib/ip.ts';
 import type { NodeModel } from '../../src/model/model.ts';
 import { resolveNode } from '../../src/model/resolve.ts';
 import type { IptablesFacts } from '../../src/modes/iptables/facts.ts';
 import { iptablesMode } from '../../src/modes/iptables/iptables.ts';
 import type { NftablesFacts } from '../../src/modes/nftables/facts.ts';
 import { nftablesMode } from '../../src/modes/nftables/nftables.ts';
+import type { UserspaceFacts } from '../../src/modes/userspace/facts.ts';
+import { userspaceMode } from '../../src/modes/userspace/userspace.ts';
+import { userspaceRules } from '../../src/observe/live/userspace-rules.ts';
 import { AddressBook } from '../../src/observe/trace/frontends.ts';
 import { IptablesOrigins } from '../../src/observe/trace/iptables-origins.ts';
 import { parseIptablesSave } from '../../src/observe/trace/iptables-save.ts';
 import { parseNftList } from '../../src/observe/trace/nft-list.ts';
 import { NftablesOrigins } from '../../src/observe/trace/nftables-origins.ts';
 import type { Ruleset } from '../../src/observe/trace/ruleset.ts';
+import { UserspaceOrigins } from '../../src/observe/trace/userspace-origins.ts';
 import { IPTABLES_SCOPE, iptablesSetup } from '../../src/observe/verify/iptables-scope.ts';
 import { neighbourhoodOf } from '../../src/observe/verify/neighbourhood.ts';
 import { NFTABLES_SCOPE, nftablesSetup } from '../../src/observe/verify/nftables-scope.ts';
+import { USERSPACE_SCOPE, userspaceSetup } from '../../src/observe/verify/userspace-scope.ts';
 import type { VerifyInput } from '../../src/observe/verify/verify.ts';
 import type { Tracker } from '../../src/track/tracker.ts';
 import type { Manifest } from './golden.ts';
@@ -81,6 +87,31 @@ export function verifyInput(tracker: Tracker, facts: IptablesFacts, held: Rulese
     held,
     origins: new IptablesOrigins(model),
     scope: IPTABLES_SCOPE,
+  };
+}
+
+/** The same for userspace mode. `heldText`: of iptables-save, which tells relays' ports. */
+export function userspaceVerifyInput(tracker: Tracker, facts: UserspaceFacts, heldText?: string): VerifyInput {
+  const { family } = facts;
+  const model = resolveNode(tracker.take(family), N1);
+  const book = new AddressBook(model);
+  const planned = userspaceRules(userspaceMode.plan(model, facts), heldText);
+  return {
+    ...common(model, book, { detector: facts.detector, nodePortAddresses: { kind: 'all' } }),
+    setup: userspaceSetup(facts),
+    planned,
+    held: heldText === undefined ? undefined : { ...parseIptablesSave(heldText, family), relays: planned.relays! },
+    origins: new UserspaceOrigins(model),
+    scope: USERSPACE_SCOPE,
+  };
+}
+
+export function userspaceFacts(family: Family): UserspaceFacts {
+  return {
+    family,
+    bindAddress: family === 'IPv4' ? '0.0.0.0' : '::',
+    hostIp: N1.nodeIPs[family],
+    detector: { kind: 'source', cidr: family === 'IPv4' ? '10.244.0.0/16' : 'fd00:10:244::/48' },
   };
 }
 

@@ -81,7 +81,7 @@ function failureOf({ end }: Outcome, owner: string | undefined): string | undefi
     case 'dropped':
       return 'timeout';
     case 'rejected':
-      return 'icmp-unreachable';
+      return end.with === 'tcp-reset' ? 'refused' : 'icmp-unreachable';
     case 'delivered':
       return 'refused'; // nothing listens on the node itself
     case 'forwarded':

@@ -1,5 +1,6 @@
 // For each mode: its rules as the walker takes them, what they should do, and who can say where they come from.
 import { readSysctlIfAny } from '../../kernel/sysctl.ts';
+import type { Family } from '../../lib/ip.ts';
 import type { NodeModel } from '../../model/model.ts';
 import type { NodePortAddresses } from '../../modes/iptables/facts.ts';
 import { INVALID_DROPPED_COUNTER, LOCALHOST_NODE_PORTS_COUNTER } from '../../modes/iptables/facts.ts';
@@ -7,28 +8,39 @@ import { iptablesMode } from '../../modes/iptables/iptables.ts';
 import type { LocalDetector } from '../../modes/local-detector.ts';
 import { TABLE_NAME } from '../../modes/nftables/names.ts';
 import { nftablesMode } from '../../modes/nftables/nftables.ts';
+import { userspaceFacts } from '../../modes/userspace/facts.ts';
+import { userspaceMode } from '../../modes/userspace/userspace.ts';
 import { iptablesFacts, type NodeSettings, nftablesFacts } from '../../node/facts.ts';
 import { IptablesOrigins } from '../trace/iptables-origins.ts';
 import { parseIptablesSave } from '../trace/iptables-save.ts';
 import { parseNftList } from '../trace/nft-list.ts';
 import { NftablesOrigins } from '../trace/nftables-origins.ts';
 import type { Origins } from '../trace/origin.ts';
-import type { Ruleset, Table } from '../trace/ruleset.ts';
+import type { Beside, Ruleset, Table } from '../trace/ruleset.ts';
+import { UserspaceOrigins } from '../trace/userspace-origins.ts';
 import type { DriftScope } from '../verify/drift.ts';
 import { IPTABLES_SCOPE, iptablesSetup } from '../verify/iptables-scope.ts';
 import type { Setup } from '../verify/meaning.ts';
 import { NFTABLES_SCOPE, nftablesSetup } from '../verify/nftables-scope.ts';
+import { USERSPACE_SCOPE, userspaceSetup } from '../verify/userspace-scope.ts';
+import { userspaceRules } from './userspace-rules.ts';
 
 export interface TraceMode {
   /** Whose program lists the mode's rules. */
   readonly needs: 'iptables' | 'nftables';
   readonly isOwnTable: (table: Table) => boolean;
+  /** What the kernel has beside rules. */
+  readonly beside?: (family: Family) => Promise<Beside>;
+  readonly origins: (model: NodeModel) => Origins;
+  /** Rules that were read, with what only the model tells of them. */
+  readonly complete?: (read: Ruleset, node: PlannedNode, heldText: string) => Ruleset;
   /** `heldText`: the rules that are there, if they are known: some planned ones depend on them. */
   readonly plan: (view: PlannedNode, hostIps: readonly string[], heldText: string | undefined) => PlannedMode;
 }
 
 /** The node whose rules are planned. */
 export interface PlannedNode {
+  readonly nodeName: string;
   readonly model: NodeModel;
   readonly settings: NodeSettings;
 }
@@ -37,7 +49,6 @@ export interface PlannedMode {
   readonly planned: Ruleset;
   readonly setup: Setup;
   readonly scope: DriftScope;
-  readonly origins: Origins;
   readonly detector: LocalDetector;
   readonly nodePortAddresses: NodePortAddresses;
 }
@@ -46,6 +57,7 @@ export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
   iptables: {
     needs: 'iptables',
     isOwnTable: ({ origin }) => origin === 'iptables',
+    origins: (model) => new IptablesOrigins(model),
     plan: ({ model, settings }, hostIps, heldText) => {
       const facts = iptablesFacts(settings, model.family, {
         backend: 'nf_tables',
@@ -64,13 +76,13 @@ export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
         planned: parseIptablesSave(iptablesMode.print(iptablesMode.plan(model, facts)), model.family),
         setup: iptablesSetup(facts),
         scope: IPTABLES_SCOPE,
-        origins: new IptablesOrigins(model),
       };
     },
   },
   nftables: {
     needs: 'nftables',
     isOwnTable: ({ origin, name }) => origin === 'nftables' && name === TABLE_NAME,
+    origins: (model) => new NftablesOrigins(model),
     plan: ({ model, settings }, hostIps, heldText) => {
       const facts = nftablesFacts(settings, model.family, {
         hasCounters: true,
@@ -83,7 +95,26 @@ export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
         planned: parseNftList(nftablesMode.print(nftablesMode.plan(model, facts)), model.family),
         setup: nftablesSetup(facts),
         scope: NFTABLES_SCOPE,
-        origins: new NftablesOrigins(model),
+      };
+    },
+  },
+  userspace: {
+    needs: 'iptables',
+    isOwnTable: ({ origin }) => origin === 'iptables',
+    origins: (model) => new UserspaceOrigins(model),
+    complete: (read, { model, settings }, heldText) => {
+      const facts = userspaceFacts(settings, model.family);
+      const { relays } = userspaceRules(userspaceMode.plan(model, facts), heldText);
+      return { ...read, ...(relays && { relays }) };
+    },
+    plan: ({ model, settings }, _, heldText) => {
+      const facts = userspaceFacts(settings, model.family);
+      return {
+        planned: userspaceRules(userspaceMode.plan(model, facts), heldText),
+        setup: userspaceSetup(facts),
+        scope: USERSPACE_SCOPE,
+        detector: facts.detector,
+        nodePortAddresses: { kind: 'all' },
       };
     },
   },

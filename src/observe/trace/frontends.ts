@@ -33,6 +33,11 @@ export class AddressBook {
     return this.#frontends.get(key(ip ?? '', protocol, port));
   }
 
+  /** The frontend at which a packet was first sent: an address of a Service, else a node port. */
+  asked(ip: string, protocol: string, port: number): FrontendOf | undefined {
+    return this.frontend(ip, protocol, port) ?? this.frontend(undefined, protocol, port);
+  }
+
   /** Services may share endpoints, each with an EndpointSlice of its own: `of` is the one that was asked. */
   backend(address: string, of?: ServicePort): Backend | undefined {
     return of?.backends.reachable.find((backend) => backend.address === address) ?? this.#backends.get(address);

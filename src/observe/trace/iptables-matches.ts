@@ -49,8 +49,7 @@ const PLAIN: Readonly<Record<string, ParseOption>> = {
   '-i': (words) => networkInterface('in', words.next()),
   '-o': (words) => networkInterface('out', words.next()),
   '-p': (words) => {
-    const name = words.next().toLowerCase();
-    const protocol = PROTOCOL_NAMES[name] ?? name;
+    const protocol = protocolName(words.next());
     return protocol === 'all' || protocol === '0' ? undefined : { kind: 'protocol', protocol };
   },
   '-4': () => undefined,
@@ -65,6 +64,11 @@ const PROTOCOL_NAMES: Readonly<Record<string, string>> = {
   '132': 'sctp',
   icmpv6: 'ipv6-icmp',
 };
+
+function protocolName(text: string): string {
+  const name = text.toLowerCase();
+  return PROTOCOL_NAMES[name] ?? name;
+}
 
 const PORT_OPTIONS: Readonly<Record<string, ParseOption>> = {
   '--dport': (words) => ports('dst', words.next()),
@@ -91,6 +95,16 @@ const EXTENSION_OPTIONS: Readonly<Record<string, Readonly<Record<string, ParseOp
   addrtype: {
     '--src-type': (words) => ({ kind: 'address-type', field: 'src', type: words.next() }),
     '--dst-type': (words) => ({ kind: 'address-type', field: 'dst', type: words.next() }),
+  },
+  set: {
+    '--match-set': (words) => ({ kind: 'ip-set', set: words.next(), directions: words.next().split(',') }),
+  },
+  physdev: { '--physdev-is-in': () => ({ kind: 'bridged' }) },
+  ipvs: {
+    '--ipvs': () => ({ kind: 'virtual-server', field: 'any', value: '' }),
+    '--vaddr': (words) => ({ kind: 'virtual-server', field: 'ip', value: asCidr(words.next()) }),
+    '--vproto': (words) => ({ kind: 'virtual-server', field: 'protocol', value: protocolName(words.next()) }),
+    '--vport': (words) => ({ kind: 'virtual-server', field: 'port', value: words.next() }),
   },
   iprange: {
     '--src-range': (words) => addressRange('src', words.next()),

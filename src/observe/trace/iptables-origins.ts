@@ -37,7 +37,7 @@ export class IptablesOrigins implements Origins {
     if (!rule || !this.isOurs(hop)) return [];
     const role = this.#roles.get(chain.name);
     if (role) return this.#inServiceChain(role, hop);
-    const frontend = this.#frontendOf(rule);
+    const frontend = frontendOfRule(rule, this.#book);
     if (frontend) return [dispatchOrigin(frontend, chain.name)];
     const meaning = FIXED[chain.name];
     return meaning ? [meaning] : [];
@@ -68,16 +68,17 @@ export class IptablesOrigins implements Origins {
         return assertNever(role);
     }
   }
+}
 
-  #frontendOf(rule: Rule): FrontendOf | undefined {
-    const protocol = rule.matches.find((match) => match.kind === 'protocol')?.protocol;
-    const ports = rule.matches.find((match) => match.kind === 'ports' && match.field === 'dst');
-    const network = rule.matches.find((match) => match.kind === 'network' && match.field === 'dst' && !match.not);
-    if (protocol === undefined || ports?.kind !== 'ports') return undefined;
-    const cidr = network?.kind === 'network' ? network.cidr : undefined;
-    const ip = cidr === '127.0.0.0/8' ? undefined : cidr?.slice(0, cidr.indexOf('/'));
-    return this.#book.frontend(ip, protocol, ports.ranges[0]![0]);
-  }
+/** The frontend that a rule's matches name. */
+export function frontendOfRule(rule: Rule, book: AddressBook): FrontendOf | undefined {
+  const protocol = rule.matches.find((match) => match.kind === 'protocol')?.protocol;
+  const ports = rule.matches.find((match) => match.kind === 'ports' && match.field === 'dst');
+  const network = rule.matches.find((match) => match.kind === 'network' && match.field === 'dst' && !match.not);
+  if (protocol === undefined || ports?.kind !== 'ports') return undefined;
+  const cidr = network?.kind === 'network' ? network.cidr : undefined;
+  const ip = cidr === '127.0.0.0/8' ? undefined : cidr?.slice(0, cidr.indexOf('/'));
+  return book.frontend(ip, protocol, ports.ranges[0]![0]);
 }
 
 const FIXED_CHAINS = new Set(JUMPS.map(({ to }) => to).concat('KUBE-MARK-MASQ', 'KUBE-PROXY-CANARY'));
@@ -89,13 +90,15 @@ export function isOurChain(name: string): boolean {
 function dispatchOrigin({ port, frontend }: FrontendOf, chain: string): Origin {
   const object = serviceOf(port);
   const { fields, name } = frontendFields(port, frontend);
-  if (chain === 'KUBE-PROXY-FIREWALL') {
-    const meaning = `only ${port.sourceRanges.join(', ')} may use this address`;
-    return { object, fields: [...fields, 'spec.loadBalancerSourceRanges'], meaning };
-  }
+  if (chain === 'KUBE-PROXY-FIREWALL') return guardOrigin(port, fields);
   const refused = unavailability(port, frontend.kind === 'cluster-ip' ? 'internal' : 'external');
   if (refused) return { object, fields: [...fields, ...refused.fields], meaning: refused.meaning };
   return { object, fields, meaning: `${name} of ${port.displayName}` };
+}
+
+export function guardOrigin(port: ServicePort, fields: readonly string[]): Origin {
+  const meaning = `only ${port.sourceRanges.join(', ')} may use this address`;
+  return { object: serviceOf(port), fields: [...fields, 'spec.loadBalancerSourceRanges'], meaning };
 }
 
 export function frontendFields(
@@ -141,7 +144,7 @@ function leftOutText({ leftOut, backends }: ServicePort): string {
   return counts.size === 0 ? '' : ` (${[...counts].map(([words, n]) => `${n} ${words}`).join(', ')})`;
 }
 
-function endpointOrigin(port: ServicePort, backend: Backend): Origin {
+export function endpointOrigin(port: ServicePort, backend: Backend): Origin {
   const target = backend.target ? `, ${backend.target}` : '';
   return {
     object: `EndpointSlice ${port.namespace}/${backend.slice}`,

@@ -94,10 +94,21 @@ const cases: readonly [string, readonly Match[], readonly Statement[]][] = [
   [
     '-m set --match-set cali40s:abc src -m limit --limit 5/sec -j LOG --log-prefix "drop: "',
     [
-      { not: false, kind: 'unknown', text: '-m set --match-set cali40s:abc src' },
+      { not: false, kind: 'ip-set', set: 'cali40s:abc', directions: ['src'] },
       { not: false, kind: 'unknown', text: '-m limit --limit 5/sec' },
     ],
     [{ kind: 'note', name: 'LOG' }],
+  ],
+  [
+    '-m set ! --match-set KUBE-CLUSTER-IP dst,dst -m physdev ! --physdev-is-in -m ipvs --vproto 6 --vaddr 203.0.113.9 --vport 443 -j RETURN',
+    [
+      { not: true, kind: 'ip-set', set: 'KUBE-CLUSTER-IP', directions: ['dst', 'dst'] },
+      { not: true, kind: 'bridged' },
+      { not: false, kind: 'virtual-server', field: 'protocol', value: 'tcp' },
+      { not: false, kind: 'virtual-server', field: 'ip', value: '203.0.113.9/32' },
+      { not: false, kind: 'virtual-server', field: 'port', value: '443' },
+    ],
+    [{ kind: 'return' }],
   ],
   ['-m nfacct --nfacct-name  ct_state_invalid_dropped_pkts', [], []],
   ['-j NFQUEUE --queue-num 3', [], [{ kind: 'unknown', text: '-j NFQUEUE --queue-num 3' }]],

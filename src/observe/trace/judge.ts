@@ -3,8 +3,9 @@
 import { assertNever } from '../../lib/assert.ts';
 import { cidrContains, familyOf, isLoopback } from '../../lib/ip.ts';
 import { type Fraction, isOne, rest, times } from './fraction.ts';
+import { isInIpSet } from './ip-sets.ts';
 import type { Surroundings } from './packet.ts';
-import type { Match, PortRange, Rule, Table } from './ruleset.ts';
+import type { IpSet, Match, PortRange, Rule, Table } from './ruleset.ts';
 import { isBetween, keysOf, lookUp, setOf } from './sets.ts';
 
 /** A packet as it is at one point of its way. */
@@ -22,6 +23,8 @@ export interface Travelling {
   isSourceChanged: boolean;
   readonly originalDst: string;
   readonly originalDstPort: number;
+  /** Which virtual server has sent it on. */
+  virtualServer?: { readonly ip: string; readonly port: number };
   /** The lists of recent clients about which it is decided whether this one is in them. */
   remembered: ReadonlyMap<string, boolean>;
 }
@@ -35,10 +38,16 @@ export type Judgement =
 const YES: Judgement = { kind: 'yes' };
 const NO: Judgement = { kind: 'no' };
 
-export function judgeRule(rule: Rule, packet: Travelling, host: Surroundings, table: Table): Judgement {
+/** What rules can look things up in. */
+export interface Lists {
+  readonly table: Table;
+  readonly ipSets: ReadonlyMap<string, IpSet> | undefined;
+}
+
+export function judgeRule(rule: Rule, packet: Travelling, host: Surroundings, lists: Lists): Judgement {
   let open: Judgement = YES;
   for (const match of rule.matches) {
-    const judgement = judge(match, packet, host, table);
+    const judgement = judge(match, packet, host, lists);
     if (judgement.kind === 'no') return NO;
     if (judgement.kind !== 'yes') open = both(open, judgement);
   }
@@ -58,7 +67,7 @@ function openText(judgement: Judgement): string {
   return judgement.kind === 'remembered' ? `a client in list ${judgement.list}` : 'a draw';
 }
 
-function judge(match: Match, packet: Travelling, host: Surroundings, table: Table): Judgement {
+function judge(match: Match, packet: Travelling, host: Surroundings, { table, ipSets }: Lists): Judgement {
   switch (match.kind) {
     case 'chance': {
       const probability = match.not ? rest(match.probability) : match.probability;
@@ -80,6 +89,16 @@ function judge(match: Match, packet: Travelling, host: Surroundings, table: Tabl
       const [key] = keysOf(match.key, packet);
       return answer(key !== undefined && lookUp(set, key.text) !== undefined, match.not);
     }
+    case 'ip-set': {
+      const set = ipSets?.get(match.set);
+      const holds = set && isInIpSet(set, match.directions, packet);
+      return holds === undefined
+        ? {
+            kind: 'unjudged',
+            text: `-m set ${match.not ? '! ' : ''}--match-set ${match.set} ${match.directions.join()}`,
+          }
+        : answer(holds, match.not);
+    }
     case 'unknown':
       return { kind: 'unjudged', text: `${match.not ? '! ' : ''}${match.text}` };
     default: {
@@ -93,7 +112,10 @@ function answer(holds: boolean, not: boolean): Judgement {
   return holds !== not ? YES : NO;
 }
 
-type Decidable = Exclude<Match, { readonly kind: 'chance' | 'remembered' | 'remember' | 'element' | 'unknown' }>;
+type Decidable = Exclude<
+  Match,
+  { readonly kind: 'chance' | 'remembered' | 'remember' | 'element' | 'ip-set' | 'unknown' }
+>;
 
 /** Undefined: the packet does not tell. */
 function matchHolds(match: Decidable, packet: Travelling, host: Surroundings): boolean | undefined {
@@ -137,8 +159,27 @@ function matchHolds(match: Decidable, packet: Travelling, host: Surroundings): b
       if (packet.state !== 'NEW') return undefined;
       return match.among.every((flag) => match.set.includes(flag) === (flag === 'SYN'));
     }
+    case 'bridged':
+      return packet.inDevice !== '' && host.isBridged ? host.isBridged(packet.inDevice) : false;
+    case 'virtual-server':
+      return isSentOnBy(match, packet);
     default:
       return assertNever(match);
+  }
+}
+
+function isSentOnBy(match: Extract<Match, { readonly kind: 'virtual-server' }>, packet: Travelling): boolean {
+  const { virtualServer, protocol } = packet;
+  if (!virtualServer) return false;
+  switch (match.field) {
+    case 'any':
+      return true;
+    case 'ip':
+      return inNetwork(match.value, virtualServer.ip);
+    case 'protocol':
+      return match.value === protocol;
+    case 'port':
+      return match.value === String(virtualServer.port);
   }
 }
 
@@ -173,6 +214,8 @@ function matchText(match: Decidable): string {
       return `${not}--${match.field === 'dst' ? 'dport' : 'sport'} ${match.ranges.map(([a, b]) => (a === b ? a : `${a}:${b}`)).join()}`;
     case 'address-type':
       return `${not}--${match.field}-type ${match.type}`;
+    case 'bridged':
+      return `${not}--physdev-is-in`;
     case 'tcp-flags':
       return `${not}--tcp-flags ${match.among.join()} ${match.set.join()}`;
     default:

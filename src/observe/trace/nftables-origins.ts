@@ -1,10 +1,10 @@
 // In: a NodeModel.  Out: for every hop through nftables mode's table the objects and fields it comes from. Its rules are the same
 // for all services, so the answer lies in where the packet was sent and what it became.
 import { hostPort } from '../../lib/ip.ts';
-import type { Backend, NodeModel, ServicePort } from '../../model/model.ts';
+import type { NodeModel } from '../../model/model.ts';
 import { TABLE_NAME } from '../../modes/nftables/names.ts';
 import { AddressBook, type FrontendOf } from './frontends.ts';
-import { frontendFields, MASQUERADE_CLUSTER_IP, unavailability } from './iptables-origins.ts';
+import { endpointOrigin, frontendFields, MASQUERADE_CLUSTER_IP, unavailability } from './iptables-origins.ts';
 import { type Origin, type Origins, serviceOf } from './origin.ts';
 import type { Hop } from './packet.ts';
 
@@ -24,30 +24,17 @@ export class NftablesOrigins implements Origins {
   of(hop: Hop): readonly Origin[] {
     if (!hop.rule || !this.isOurs(hop)) return [];
     const { chain, did, packet } = hop;
-    const found =
-      packet &&
-      (this.#book.frontend(packet.originalDst, packet.protocol, packet.originalDstPort) ??
-        this.#book.frontend(undefined, packet.protocol, packet.originalDstPort));
-    if (did.kind === 'dnat' && found && did.ip !== undefined)
-      return endpointOrigin(found.port, this.#book.backend(hostPort(did.ip, did.port ?? 0), found.port));
+    const found = packet && this.#book.asked(packet.originalDst, packet.protocol, packet.originalDstPort);
+    if (did.kind === 'dnat' && found && did.ip !== undefined) {
+      const backend = this.#book.backend(hostPort(did.ip, did.port ?? 0), found.port);
+      return backend ? [endpointOrigin(found.port, backend)] : [];
+    }
     if (chain.base) return [];
     if (chain.name === 'services' && did.kind === 'mark') return [MASQUERADE_CLUSTER_IP];
     const fixed = FIXED[chain.name];
     if (fixed) return [fixed];
     return found ? [dispatchOrigin(found, chain.name)] : [];
   }
-}
-
-function endpointOrigin(port: ServicePort, backend: Backend | undefined): readonly Origin[] {
-  if (!backend) return [];
-  const target = backend.target ? `, ${backend.target}` : '';
-  return [
-    {
-      object: `EndpointSlice ${port.namespace}/${backend.slice}`,
-      fields: ['endpoints[].addresses', 'endpoints[].conditions', `ports[${port.portName}].port`],
-      meaning: `endpoint ${backend.address} of ${port.displayName}${target}`,
-    },
-  ];
 }
 
 function dispatchOrigin({ port, frontend }: FrontendOf, chain: string): Origin {

@@ -26,6 +26,8 @@ export interface Surroundings {
   readonly address: string;
   /** The device that leads to an address, where it is known. */
   readonly deviceTo?: (ip: string) => string | undefined;
+  /** Whether packets of a device come through a bridge that lets iptables see them, where it is known; absent: none does. */
+  readonly isBridged?: (device: string | undefined) => boolean | undefined;
   /** Whether a list of recent clients has this one, where it is known. */
   readonly isRemembered?: (list: string, ip: string) => boolean | undefined;
 }
@@ -57,7 +59,9 @@ export type End =
 
 export type Condition =
   | { readonly kind: 'remembered'; readonly list: string; readonly holds: boolean }
-  | { readonly kind: 'unjudged'; readonly text: string; readonly rule: string; readonly holds: boolean };
+  | { readonly kind: 'unjudged'; readonly text: string; readonly rule: string; readonly holds: boolean }
+  /** Somebody decides by more than turns; shares are those of many clients. */
+  | { readonly kind: 'chosen'; readonly by: string; readonly holds: true };
 
 /** A rule that the packet matched, or the policy of a base chain where none decided. */
 export interface Hop {

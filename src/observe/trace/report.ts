@@ -85,10 +85,7 @@ export function traceReport(packet: Packet, outcomes: readonly Outcome[], contex
 }
 
 export function frontendOf(packet: Packet, book: AddressBook): FrontendOf | undefined {
-  return (
-    book.frontend(packet.dst, packet.protocol, packet.dstPort) ??
-    book.frontend(undefined, packet.protocol, packet.dstPort)
-  );
+  return book.asked(packet.dst, packet.protocol, packet.dstPort);
 }
 
 function outcomeReport(outcome: Outcome, asked: ServicePort | undefined, context: TraceContext): OutcomeReport {
@@ -136,9 +133,14 @@ function hopReport(hop: Hop, origins: Origins): HopReport {
 }
 
 function conditionText(condition: Condition): string {
-  return condition.kind === 'remembered'
-    ? `the client is remembered in list ${condition.list}`
-    : `"${condition.text}" holds, which cannot be judged`;
+  switch (condition.kind) {
+    case 'remembered':
+      return `the client is remembered in list ${condition.list}`;
+    case 'unjudged':
+      return `"${condition.text}" holds, which cannot be judged`;
+    case 'chosen':
+      return `${condition.by} chooses it for this client`;
+  }
 }
 
 export function statementText(statement: Statement): string {
@@ -147,7 +149,11 @@ export function statementText(statement: Statement): string {
     case 'goto':
       return `${statement.kind} ${statement.chain}`;
     case 'dnat':
-      return `translate to ${statement.ip === undefined ? `port ${statement.port}` : hostPort(statement.ip, statement.port ?? 0)}`;
+      return `translate to ${translation(statement)}`;
+    case 'send-on':
+      return `send on to ${hostPort(statement.ip, statement.port)}`;
+    case 'connect':
+      return `connect to ${hostPort(statement.ip, statement.port)}`;
     case 'snat':
       return `take ${statement.ip} as source`;
     case 'masquerade':
@@ -165,4 +171,9 @@ export function statementText(statement: Statement): string {
     default:
       return statement.kind;
   }
+}
+
+function translation({ ip, port, name }: Extract<Statement, { readonly kind: 'dnat' }>): string {
+  if (name !== undefined) return `${ip ?? ''}:${name}`;
+  return ip === undefined ? `port ${port}` : hostPort(ip, port ?? 0);
 }

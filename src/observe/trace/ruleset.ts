@@ -1,5 +1,6 @@
 // Rules as data, in one form for whatever tool wrote them: tables hold chains, chains hold rules, a rule is what it asks of a
-// packet and what it then does. iptables-save.ts and nft-list.ts make it of the tools' texts; the walker knows nothing else.
+// packet and what it then does. iptables-save.ts and nft-list.ts make it of the tools' texts. Beside rules there may be others
+// that decide: sets that rules ask, and balancers that take what rules let through. The walker knows nothing else.
 import type { Family } from '../../lib/ip.ts';
 import type { Fraction } from './fraction.ts';
 
@@ -7,6 +8,52 @@ export interface Ruleset {
   readonly family: Family;
   /** In the order in which the kernel asks tables that have the same priority. */
   readonly tables: readonly Table[];
+  /** Sets of ipset, by name; every table of iptables may ask them. */
+  readonly ipSets?: ReadonlyMap<string, IpSet>;
+  /** Addresses that this host has for the sake of Services alone. */
+  readonly addresses?: ReadonlySet<string>;
+  /** Those of ip_vs, by `tcp 10.96.0.1:80`. */
+  readonly virtualServers?: ReadonlyMap<string, Balancer>;
+  /** Processes of this host that pass on what is delivered to them, by `tcp 192.0.2.10:40123`. */
+  readonly relays?: ReadonlyMap<string, Balancer>;
+}
+
+/** What stands beside rules. */
+export type Beside = Omit<Ruleset, 'family' | 'tables'>;
+
+/** Entries as ipset prints them: `10.96.0.1,tcp:80`. */
+export interface IpSet {
+  readonly name: string;
+  /** `hash:ip,port` */
+  readonly type: string;
+  readonly entries: ReadonlySet<string>;
+}
+
+/** Somebody who takes connections and spreads them over others. */
+export interface Balancer {
+  readonly name: string;
+  /** As its tool prints it, or as people would say it. */
+  readonly text: string;
+  readonly destinations: readonly BalancerDestination[];
+  /** Clients stay with who they had. */
+  readonly isSticky: boolean;
+  /** `scheduler sh`: who decides, where that is neither turns nor weights. */
+  readonly chosenBy?: string;
+  /** What becomes of clients where there is no destination: nobody listens, or there is nobody to hand them on to. */
+  readonly without: Statement;
+}
+
+export interface BalancerDestination {
+  readonly ip: string;
+  readonly port: number;
+  /** 0: it gets no new connections. */
+  readonly weight: number;
+  readonly text: string;
+}
+
+/** What a virtual server or a relay is found by. */
+export function balancerKey(protocol: string, address: string): string {
+  return `${protocol.toLowerCase()} ${address}`;
 }
 
 export interface Table {
@@ -17,7 +64,7 @@ export interface Table {
   readonly sets: ReadonlyMap<string, ElementSet>;
 }
 
-export type TableOrigin = 'iptables' | 'iptables-legacy' | 'iptables-nft' | 'nftables';
+export type TableOrigin = 'iptables' | 'iptables-legacy' | 'iptables-nft' | 'nftables' | 'ip_vs' | 'relay';
 
 export interface Chain {
   readonly table: string;
@@ -67,6 +114,12 @@ export type MatchKind =
   | { readonly kind: 'remember'; readonly list: string }
   /** `set`: the name of one of the table's, or the set itself. */
   | { readonly kind: 'element'; readonly key: readonly KeyPart[]; readonly set: string | ElementSet }
+  /** A set of ipset; for each of its parts, which end of the packet is asked. */
+  | { readonly kind: 'ip-set'; readonly set: string; readonly directions: readonly string[] }
+  /** It came in by a port of a bridge. */
+  | { readonly kind: 'bridged' }
+  /** ip_vs has sent it on, and what for. */
+  | { readonly kind: 'virtual-server'; readonly field: 'any' | 'ip' | 'protocol' | 'port'; readonly value: string }
   | { readonly kind: 'unknown'; readonly text: string };
 
 /** Both ends included. */
@@ -76,7 +129,13 @@ export type Statement =
   | { readonly kind: 'accept' | 'drop' | 'return' }
   | { readonly kind: 'reject'; readonly with: string }
   | { readonly kind: 'jump' | 'goto'; readonly chain: string }
-  | { readonly kind: 'dnat'; readonly ip: string | undefined; readonly port: number | undefined }
+  /** `name`: what stands for a port that is not known before it is there. */
+  | {
+      readonly kind: 'dnat';
+      readonly ip: string | undefined;
+      readonly port: number | undefined;
+      readonly name?: string;
+    }
   | { readonly kind: 'snat'; readonly ip: string | undefined }
   | { readonly kind: 'masquerade' }
   | { readonly kind: 'redirect'; readonly port: number | undefined }
@@ -95,6 +154,10 @@ export type Statement =
     }
   /** Adds the packet's key to a set or map, for later ones. */
   | { readonly kind: 'remember-in'; readonly set: string }
+  /** ip_vs gives it another destination, and sends it there. */
+  | { readonly kind: 'send-on'; readonly ip: string; readonly port: number }
+  /** A process that has taken the connection makes one of its own. */
+  | { readonly kind: 'connect'; readonly ip: string; readonly port: number }
   /** Leaves the packet and its way as they are: a log line, a counter. */
   | { readonly kind: 'note'; readonly name: string }
   | { readonly kind: 'unknown'; readonly text: string };

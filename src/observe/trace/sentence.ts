@@ -7,7 +7,7 @@ import type { TraceContext } from './report.ts';
 /** Of clients that no list remembers yet. What rules leave open is told after the rest. */
 export function sentenceOf(packet: Packet, outcomes: readonly Outcome[], context: TraceContext): string {
   const fresh = outcomes.filter((outcome) => !outcome.conditions.some(isRemembered));
-  const judged = fresh.filter(({ conditions }) => conditions.every(({ holds }) => !holds));
+  const judged = fresh.filter(({ conditions }) => conditions.every(({ kind, holds }) => !holds || kind === 'chosen'));
   const main = judged.length > 0 ? judged : fresh;
   const groups = groupByEnd(main, packet, context);
   const clauses = groups.map(({ share, text, place }, i) =>
@@ -18,10 +18,14 @@ export function sentenceOf(packet: Packet, outcomes: readonly Outcome[], context
   const open = new Set(
     outcomes.flatMap(({ conditions }) => conditions.flatMap((c) => (c.kind === 'unjudged' ? [c.text] : []))),
   );
+  const choosers = new Set(
+    main.flatMap(({ conditions }) => conditions.flatMap((c) => (c.kind === 'chosen' ? [c.by] : []))),
+  );
   return [
     capital(clauses.length > 4 ? crowd(groups) : clauses.join(', ')),
     seenSource(main),
     otherPorts(packet, main, context),
+    ...[...choosers].map((by) => `${by} gives each client one of them, so these are the shares of many clients`),
     outcomes.length > fresh.length ? 'a client that was here before goes to the endpoint it had' : '',
     ...[...open].slice(0, 3).map((text) => `unless a rule with "${text}" matches, which cannot be judged`),
   ]

@@ -8,7 +8,7 @@ import type { Chain, Hook, Rule, Statement } from './ruleset.ts';
 
 export interface Traveller {
   packet: Travelling;
-  readonly isFromThisHost: boolean;
+  isFromThisHost: boolean;
   hook: Hook;
   /** How many base chains of the hook it has been through. */
   basesDone: number;
@@ -19,6 +19,8 @@ export interface Traveller {
   pending: Pending | undefined;
   isTranslatedHere: boolean;
   isMasqueraded: boolean;
+  /** How often a process of this host took the connection and made one of its own. */
+  timesRelayed: number;
   connectionMark: number;
   share: Fraction;
   conditions: readonly Condition[];
@@ -72,6 +74,7 @@ export function startOf(packet: Packet, host: Surroundings): Traveller {
     pending: undefined,
     isTranslatedHere: false,
     isMasqueraded: false,
+    timesRelayed: 0,
     connectionMark: 0,
     share: ONE,
     conditions: [],
@@ -80,6 +83,28 @@ export function startOf(packet: Packet, host: Surroundings): Traveller {
 }
 
 const NOTHING_KNOWN: ReadonlyMap<string, boolean> = new Map();
+
+/** From here on it is another connection, made by a process of this host: nothing of the old one is known of it. */
+export function relay(traveller: Traveller, ip: string, port: number, host: Surroundings): void {
+  const { protocol } = traveller.packet;
+  const src = isLoopback(ip) || host.isOwnAddress(ip) ? ip : host.address;
+  const start = startOf(
+    {
+      src,
+      dst: ip,
+      protocol,
+      srcPort: undefined,
+      dstPort: port,
+      device: undefined,
+      isFromThisHost: true,
+      mark: 0,
+      state: 'NEW',
+    },
+    host,
+  );
+  const { share, conditions, trail, timesRelayed } = traveller;
+  Object.assign(traveller, start, { share, conditions, trail, timesRelayed: timesRelayed + 1 });
+}
 
 export function addHop(traveller: Traveller, hop: Hop): void {
   traveller.trail = { hop, before: traveller.trail };
@@ -153,7 +178,7 @@ export function outcomeOf(traveller: Traveller, end: End): Outcome {
     dstPort: packet.dstPort,
     isMasqueraded,
     isSeenAsNode: isMasqueraded || (traveller.isFromThisHost && !isLoopback(packet.src)),
-    isRedirected: packet.isDestinationChanged,
+    isRedirected: packet.isDestinationChanged || traveller.timesRelayed > 0,
     get hops() {
       return hopsOf(traveller.trail);
     },

@@ -5,21 +5,36 @@
 //   from a process: output → postrouting → is it for this host? → prerouting → input → the other process
 //                                                               → away
 //
+// Balancers stand on this way. ip_vs takes what is for its virtual servers in input, or in output where a process of this host
+// sends it, and what it sends on goes through output. A relay is a process: it takes what was delivered, and makes a connection.
+//
 // In each hook the base chains are asked by priority. Nat chains are asked for the first packet of a connection alone, the
 // first that translates is the last that is asked, and a packet over the loopback device is not asked again.
 import { assertNever } from '../../lib/assert.ts';
-import { familyOf, isLoopback } from '../../lib/ip.ts';
+import { familyOf, hostPort, isLoopback } from '../../lib/ip.ts';
+import { branchesOf, IP_VS, RELAYS } from './balance.ts';
 import { ChainIndex } from './chain-index.ts';
 import { judgeRule } from './judge.ts';
 import { branchesAt } from './map-branches.ts';
 import type { End, Hop, Outcome, Packet, Surroundings } from './packet.ts';
-import type { Chain, Hook, Rule, Ruleset, Statement, Table } from './ruleset.ts';
+import {
+  type Balancer,
+  type BalancerDestination,
+  balancerKey,
+  type Chain,
+  type Hook,
+  type Rule,
+  type Ruleset,
+  type Statement,
+  type Table,
+} from './ruleset.ts';
 import {
   addHop,
   type Frame,
   forkAt,
   outcomeOf,
   type Pending,
+  relay,
   splitInto,
   startOf,
   type Traveller,
@@ -28,17 +43,23 @@ import {
 /** Beyond this many different ends nobody reads on; what is left is said to be unjudged. */
 const MAX_OUTCOMES = 20_000;
 
+const MOST_RELAYS = 4;
+
 export class Walker {
+  readonly #rules: Ruleset;
   readonly #hooks: ReadonlyMap<Hook, readonly Chain[]>;
   readonly #tables: ReadonlyMap<Chain, Table>;
   readonly #index = new ChainIndex();
 
-  constructor({ tables }: Ruleset) {
-    this.#hooks = hookOrder(tables);
+  constructor(rules: Ruleset) {
+    const { tables, virtualServers } = rules;
+    this.#rules = rules;
+    this.#hooks = hookOrder(virtualServers ? [...tables, IP_VS] : tables);
     this.#tables = new Map(tables.flatMap((table) => [...table.chains.values()].map((chain) => [chain, table])));
   }
 
-  walk(packet: Packet, host: Surroundings): readonly Outcome[] {
+  walk(packet: Packet, around: Surroundings): readonly Outcome[] {
+    const host = withAddresses(around, this.#rules);
     const outcomes: Outcome[] = [];
     const open: Traveller[] = [startOf(packet, host)];
     for (let traveller = open.pop(); traveller; traveller = open.pop()) {
@@ -60,7 +81,7 @@ export class Walker {
       const end = pending
         ? this.#work(pending, traveller, host, open)
         : !frame
-          ? this.#enterNextChain(traveller, host)
+          ? this.#enterNextChain(traveller, host, open)
           : rule
             ? this.#meet(rule, frame, traveller, host, open)
             : leaveChain(traveller);
@@ -68,14 +89,53 @@ export class Walker {
     }
   }
 
-  #enterNextChain(traveller: Traveller, host: Surroundings): End | undefined {
+  #enterNextChain(traveller: Traveller, host: Surroundings, open: Traveller[]): End | undefined {
     const chain = this.#hooks.get(traveller.hook)?.[traveller.basesDone];
-    if (!chain) return nextHook(traveller, host);
+    if (!chain) return this.#leaveHook(traveller, host, open);
     traveller.basesDone++;
+    if (chain.origin === 'ip_vs') return this.#askIpVs(chain, traveller, host, open);
     if (chain.base!.type === 'nat' && !isAskedByNat(traveller)) return undefined;
     traveller.base = chain;
     traveller.frame = this.#frame(chain, traveller, undefined);
     return undefined;
+  }
+
+  #leaveHook(traveller: Traveller, host: Surroundings, open: Traveller[]): End | undefined {
+    const { packet, hook, timesRelayed } = traveller;
+    const end = nextHook(traveller, host);
+    const taker =
+      end?.kind === 'delivered' && this.#rules.relays?.get(keyOf(packet.protocol, packet.dst, packet.dstPort));
+    if (!taker) return end;
+    if (timesRelayed === MOST_RELAYS) return { kind: 'unjudged', reason: 'it is relayed again and again' };
+    const connect = ({ ip, port }: BalancerDestination): Statement => ({ kind: 'connect', ip, port });
+    this.#balance(taker, connect, { hook, chain: RELAYS }, traveller, host, open);
+    return undefined;
+  }
+
+  /** What it has sent on it leaves alone. */
+  #askIpVs(chain: Chain, traveller: Traveller, host: Surroundings, open: Traveller[]): undefined {
+    const { dst, dstPort, protocol, virtualServer } = traveller.packet;
+    const server = this.#rules.virtualServers?.get(keyOf(protocol, dst, dstPort));
+    if (virtualServer || !server) return;
+    const sendOn = ({ ip, port }: BalancerDestination): Statement => ({ kind: 'send-on', ip, port });
+    this.#balance(server, sendOn, { hook: traveller.hook, chain }, traveller, host, open);
+  }
+
+  #balance(
+    balancer: Balancer,
+    does: (destination: BalancerDestination) => Statement,
+    place: Pick<Hop, 'hook' | 'chain'>,
+    traveller: Traveller,
+    host: Surroundings,
+    open: Traveller[],
+  ): void {
+    const { src, remembered } = traveller.packet;
+    const known = remembered.get(balancer.name) ?? host.isRemembered?.(balancer.name, src);
+    const rule = { text: balancer.text, matches: [], statements: [] };
+    const branches = branchesOf(balancer, does, known);
+    const [own, ...others] = splitInto(traveller, branches, { statements: [], hop: { ...place, rule } });
+    open.push(...others.reverse());
+    if (own !== traveller) Object.assign(traveller, own);
   }
 
   #frame(chain: Chain, { packet }: Traveller, below: Frame | undefined): Frame {
@@ -84,7 +144,8 @@ export class Walker {
 
   #meet(rule: Rule, frame: Frame, traveller: Traveller, host: Surroundings, open: Traveller[]): End | undefined {
     traveller.frame = { ...frame, at: frame.at + 1 };
-    const judgement = judgeRule(rule, traveller.packet, host, this.#tables.get(frame.chain)!);
+    const lists = { table: this.#tables.get(frame.chain)!, ipSets: this.#rules.ipSets };
+    const judgement = judgeRule(rule, traveller.packet, host, lists);
     if (judgement.kind === 'no') return undefined;
     const fork = forkAt(traveller, judgement, rule);
     if (fork) open.push(fork.other);
@@ -154,6 +215,12 @@ export class Walker {
         packet.dstPort = statement.port ?? packet.dstPort;
         packet.isDestinationChanged = true;
         return translated(traveller);
+      case 'send-on':
+        sendOn(traveller, statement.ip, statement.port, host);
+        return 'next-rule';
+      case 'connect':
+        relay(traveller, statement.ip, statement.port, host);
+        return 'next-rule';
       case 'redirect':
         packet.dst = traveller.isFromThisHost ? loopback(packet.dst) : host.address;
         packet.dstPort = statement.port ?? packet.dstPort;
@@ -200,6 +267,18 @@ function translated(traveller: Traveller): 'next-rule' {
   traveller.frame = undefined;
   traveller.isTranslatedHere = true;
   return 'next-rule';
+}
+
+/** Where the new destination is this host itself, the packet goes on from where it is. */
+function sendOn(traveller: Traveller, ip: string, port: number, host: Surroundings): void {
+  const { packet } = traveller;
+  packet.virtualServer = { ip: packet.dst, port: packet.dstPort };
+  packet.dst = ip;
+  packet.dstPort = port;
+  packet.isDestinationChanged = true;
+  if (isLoopback(ip) || host.isOwnAddress(ip)) return;
+  packet.inDevice = '';
+  enter(traveller, 'output');
 }
 
 /** At the end of a chain the packet goes back to where it came from; where it came from nowhere, the policy decides. */
@@ -250,12 +329,24 @@ function enter(traveller: Traveller, hook: Hook): void {
 
 function isAskedByNat({ packet, hook, isFromThisHost, isTranslatedHere }: Traveller): boolean {
   if (packet.state !== 'NEW' || isTranslatedHere) return false;
+  // What ip_vs sends on was asked when it came.
+  if (packet.virtualServer && hook === 'output') return false;
   const hasBeenAsked = isFromThisHost && (hook === 'prerouting' || hook === 'input');
   return !hasBeenAsked;
 }
 
 function loopback(like: string): string {
   return familyOf(like) === 'IPv4' ? '127.0.0.1' : '::1';
+}
+
+function keyOf(protocol: string, ip: string, port: number): string {
+  return balancerKey(protocol, hostPort(ip, port));
+}
+
+/** The host with the addresses that it has for Services. */
+export function withAddresses(host: Surroundings, { addresses }: Ruleset): Surroundings {
+  if (!addresses || addresses.size === 0) return host;
+  return { ...host, isOwnAddress: (ip) => host.isOwnAddress(ip) || addresses.has(ip) };
 }
 
 /** A stable sort: tables of one priority stay in the order they are given in. */

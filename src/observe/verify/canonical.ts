@@ -4,10 +4,15 @@ import type { Match, Rule, Statement } from '../trace/ruleset.ts';
 
 const known = new WeakMap<Rule, string>();
 
+/** What it asks, whatever it then does. */
+export function canonicalMatches({ matches }: Rule): string {
+  return matches.map(matchText).sort().join(' ');
+}
+
 export function canonicalRule(rule: Rule): string {
   let text = known.get(rule);
   if (text === undefined) {
-    text = `${rule.matches.map(matchText).sort().join(' ')} => ${rule.statements.map(plain).join(' ')}`;
+    text = `${canonicalMatches(rule)} => ${rule.statements.map(plain).join(' ')}`;
     known.set(rule, text);
   }
   return text;

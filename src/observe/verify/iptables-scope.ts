@@ -2,7 +2,7 @@
 import type { IptablesFacts } from '../../modes/iptables/facts.ts';
 import { isOurChain } from '../trace/iptables-origins.ts';
 import type { DriftScope } from './drift.ts';
-import type { Setup } from './meaning.ts';
+import { type Setup, USUAL } from './meaning.ts';
 import { commonSetup } from './setup.ts';
 
 const SHARED_BY_SERVICES = new Set([
@@ -21,6 +21,7 @@ export const IPTABLES_SCOPE: DriftScope = {
 
 export function iptablesSetup(facts: IptablesFacts): Setup {
   return {
+    ...USUAL,
     ...commonSetup(facts),
     refusesOwnTrafficToExternalAddresses: false,
     refusesNodePortsEverywhere: true,

@@ -21,7 +21,31 @@ export interface Setup {
   readonly refusesNodePortsEverywhere: boolean;
   /** False in iptables mode: source ranges count only while there are endpoints. */
   readonly guardsWithoutEndpoints: boolean;
+  /** What a client gets where nobody can serve it. `as-meant`: refused if there is no endpoint at all, silence if a policy leaves none.
+   *  `refused`: in IPVS mode, which cannot keep silent. `after-accepting`: in userspace mode a relay resets what it has accepted, and drops
+   *  datagrams. */
+  readonly withoutEndpoints: 'as-meant' | 'refused' | 'after-accepting';
+  /** True in userspace mode: connections to endpoints are made by this node. */
+  readonly relays: boolean;
+  /** False in userspace mode: clients that source ranges leave out are not led anywhere. */
+  readonly dropsExcludedSources: boolean;
+  /** True in IPVS mode: this node's own packets are judged by source ranges only once somebody was found for them. */
+  readonly balancesOwnTrafficFirst: boolean;
+  /** True in IPVS mode: under external policy Local, pods and processes of this node are led on to the cluster IP, and treated as there. */
+  readonly leadsLocalClientsToClusterIp: boolean;
+  /** SCTP is not, in userspace mode. */
+  readonly serves: (protocol: ServicePort['protocol']) => boolean;
 }
+
+/** What most modes have in common. */
+export const USUAL = {
+  withoutEndpoints: 'as-meant',
+  relays: false,
+  dropsExcludedSources: true,
+  balancesOwnTrafficFirst: false,
+  leadsLocalClientsToClusterIp: false,
+  serves: () => true,
+} as const satisfies Partial<Setup>;
 
 export interface Knock {
   readonly port: ServicePort;
@@ -33,21 +57,31 @@ export interface Knock {
 
 export function meaningOf(knock: Knock, setup: Setup, host: Surroundings): Fate {
   const { port, frontend, dst, client } = knock;
+  if (!setup.serves(port.protocol)) return only(UNTOUCHED);
   if (frontend.kind === 'node-port' && !takesNodePort(dst, setup)) {
     const isRefused = port.external.verdict !== 'balance' && setup.refusesNodePortsEverywhere;
     return isRefused ? unavailable(port.external, knock, setup, host) : only(UNTOUCHED);
   }
-  if (frontend.kind === 'load-balancer-ip' && isShutOut(knock, setup)) return only(DROPPED);
   const isInternal = frontend.kind === 'cluster-ip';
-  const traffic = isInternal ? port.internal : port.external;
+  const own = isInternal ? port.internal : port.external;
+  const isUnavailable = own.verdict !== 'balance';
+  if (frontend.kind === 'load-balancer-ip' && isShutOut(knock, setup)) {
+    if (isUnavailable && client.isThisHost && setup.balancesOwnTrafficFirst)
+      return unavailable(own, knock, setup, host);
+    return only(setup.dropsExcludedSources ? DROPPED : UNTOUCHED);
+  }
   const isPod = isLocalPod(client, setup.detector);
   const isShortCircuited =
-    !isInternal && traffic.shortCircuitsLocalClients && port.hasEndpoints && (isPod || isOwn(client, host));
-  if (!isShortCircuited && traffic.verdict !== 'balance') return unavailable(traffic, knock, setup, host);
+    !isInternal && own.shortCircuitsLocalClients && port.hasEndpoints && (isPod || isOwn(client, host));
+  const isLedOn = isShortCircuited && setup.leadsLocalClientsToClusterIp;
+  const traffic = isLedOn ? port.internal : own;
+  if ((!isShortCircuited || isLedOn) && traffic.verdict !== 'balance') return unavailable(traffic, knock, setup, host);
 
-  const backends = isShortCircuited ? port.backends.cluster : port.backends[traffic.over];
-  const source = seenSource(knock, isInternal, isPod, setup, host);
-  const ends = backends.map((backend) => reaches(backend.address, sourceAt(backend, client, source, host)));
+  const backends = port.backends[isShortCircuited && !isLedOn ? 'cluster' : traffic.over];
+  const source = isLedOn && setup.masqueradeAll ? 'node' : seenSource(knock, isInternal, isPod, setup, host);
+  const ends = backends.map((backend) =>
+    reaches(backend.address, setup.relays ? 'node' : sourceAt(backend, client, source, host)),
+  );
   return {
     fresh: new Map(ends.map((end) => [end, fraction(1, ends.length)])),
     remembered: port.affinityTimeoutSeconds === 0 ? [] : ends.sort(),
@@ -72,7 +106,14 @@ function isShutOut({ port, client }: Knock, setup: Setup): boolean {
   return !(port.sourceRangesIncludeNode && isAmongThem);
 }
 
-function unavailable(traffic: TrafficClass, { frontend, dst, client }: Knock, setup: Setup, host: Surroundings): Fate {
+function unavailable(
+  traffic: TrafficClass,
+  { port, frontend, dst, client }: Knock,
+  setup: Setup,
+  host: Surroundings,
+): Fate {
+  if (setup.withoutEndpoints === 'refused') return only(REJECTED);
+  if (setup.withoutEndpoints === 'after-accepting') return only(port.protocol === 'TCP' ? REJECTED : DROPPED);
   const staysHere = isLoopback(dst) || host.isOwnAddress(dst);
   const isLeftAlone =
     frontend.kind !== 'cluster-ip' && client.isThisHost && !staysHere && !setup.refusesOwnTrafficToExternalAddresses;
@@ -100,7 +141,7 @@ function sourceAt(backend: Backend, client: Client, source: SeenSource, host: Su
 }
 
 function isOwn(client: Client, host: Surroundings): boolean {
-  return isLoopback(client.ip) || host.isOwnAddress(client.ip);
+  return client.isThisHost || isLoopback(client.ip) || host.isOwnAddress(client.ip);
 }
 
 export function isLocalPod(client: Client, detector: LocalDetector): boolean {

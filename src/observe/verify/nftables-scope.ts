@@ -1,7 +1,7 @@
 // What verification must know of nftables mode: whose rules are whose, and in what it is known to differ from other modes.
 import type { NftablesFacts } from '../../modes/nftables/facts.ts';
 import type { DriftScope } from './drift.ts';
-import type { Setup } from './meaning.ts';
+import { type Setup, USUAL } from './meaning.ts';
 import { commonSetup } from './setup.ts';
 
 /** The whole table is the proxy's. */
@@ -13,6 +13,7 @@ export const NFTABLES_SCOPE: DriftScope = {
 
 export function nftablesSetup(facts: NftablesFacts): Setup {
   return {
+    ...USUAL,
     ...commonSetup(facts),
     refusesOwnTrafficToExternalAddresses: true,
     refusesNodePortsEverywhere: false,

@@ -31,7 +31,7 @@ export function fatesOf(outcomes: readonly Outcome[]): readonly Fate[] {
     return [{ fresh: sharesOf(outcomes), remembered: NONE }];
   const byAnswers = Map.groupBy(outcomes, ({ conditions }) =>
     conditions
-      .map((condition) => (condition.kind === 'unjudged' ? `${condition.holds}` : ''))
+      .map((condition) => (condition.kind === 'unjudged' ? `${condition.holds}` : '')) // chosen ones have the shares of many
       .join(' ')
       .trim(),
   );
