@@ -31,6 +31,8 @@ export interface IptablesRuntimeOptions {
   readonly log: Log;
   /** Makes a packet counter unless it exists; true if it does now. */
   readonly ensureCounter: (name: string) => Promise<boolean>;
+  /** How many transactions of nf_tables this host has seen. */
+  readonly generation: () => Promise<number>;
   /** Addresses of all interfaces of this host. */
   readonly hostIps: () => Promise<readonly string[]>;
 }
@@ -84,19 +86,23 @@ export function iptablesRuntime(options: IptablesRuntimeOptions): ModeRuntime {
     get checksHourly() {
       return state.plan?.isLargeCluster !== true;
     },
-    watch: (listener, signal) =>
-      watchCanary(
+    watch: async (listener, signal) => {
+      const { backend } = await iptables.version();
+      await watchCanary(
         {
           iptables,
           clock,
           intervalMs: options.syncPeriodMs,
+          ...(backend === 'nf_tables' && { generation: options.generation }),
+          isExpected: () => state.held !== undefined,
           onFlushed: () => listener.changed('the tables were flushed'),
           onInconsistent: () => log.warning('Inconsistent iptables state detected', { ipFamily: family }),
           onError: (error) =>
             log.error(error, 'Could not check whether the iptables rules still stand', { ipFamily: family }),
         },
         signal,
-      ),
+      );
+    },
     measure: (metrics) => {
       const { plan } = state;
       if (!plan || !lastChange) return;

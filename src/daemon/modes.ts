@@ -6,7 +6,9 @@ import { Addresses } from '../kernel/addresses.ts';
 import { Conntrack, type Flow } from '../kernel/conntrack.ts';
 import { kernelVersion } from '../kernel/host.ts';
 import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
+import { NetlinkSocket } from '../kernel/netlink/socket.ts';
 import { Nfacct } from '../kernel/nfacct.ts';
+import { nftablesGeneration } from '../kernel/nftables-generation.ts';
 import { assertNever } from '../lib/assert.ts';
 import type { Clock } from '../lib/clock.ts';
 import { inMilliseconds } from '../lib/duration.ts';
@@ -61,7 +63,10 @@ export class Runtimes {
     switch (mode) {
       case 'iptables': {
         const { iptablesRuntime } = await import('./iptables-runtime.ts');
-        return iptablesRuntime({ ...withIptables, hostIps, ensureCounter: (name) => this.#ensureCounter(name) });
+        const socket = new NetlinkSocket('netfilter');
+        const generation = (): Promise<number> => nftablesGeneration(socket);
+        const ensureCounter = (name: string): Promise<boolean> => this.#ensureCounter(name);
+        return iptablesRuntime({ ...withIptables, hostIps, generation, ensureCounter });
       }
       case 'nftables': {
         const { nftablesRuntime } = await import('./nftables-runtime.ts');

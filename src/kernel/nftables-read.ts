@@ -182,11 +182,6 @@ function fromBigInt(value: bigint, length: number): Uint8Array {
   return Buffer.from(value.toString(16).padStart(2 * length, '0'), 'hex');
 }
 
-export function readGeneration(message: Message): number {
-  const id = readAttributes(message.body, NFGENMSG_LENGTH).get(1);
-  return id ? u32(id) : 0;
-}
-
 const OBJECTS = new Map<number, Omit<Extract<NftEvent, { kind: 'changed' }>, 'kind'>>([
   [MESSAGE.newTable, { object: 'table', isRemoval: false }],
   [MESSAGE.deleteTable, { object: 'table', isRemoval: true }],

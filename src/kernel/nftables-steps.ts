@@ -36,8 +36,6 @@ export const MESSAGE = {
   newElements: 12,
   getElements: 13,
   deleteElements: 14,
-  newGeneration: 15,
-  getGeneration: 16,
 } as const;
 
 /** By their numbers. */

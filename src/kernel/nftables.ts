@@ -6,6 +6,7 @@ import { NLM_F_ACK, NLM_F_DUMP } from './netlink/message.ts';
 import { commitBatch, encodeRequest, NFPROTO } from './netlink/netfilter.ts';
 import { NetlinkSocket } from './netlink/socket.ts';
 import { Subscription, type SubscriptionEvent } from './netlink/subscription.ts';
+import { nftablesGeneration } from './nftables-generation.ts';
 import type {
   NftEvent,
   NftHeldChain,
@@ -17,16 +18,7 @@ import type {
   NftSet,
   NftTable,
 } from './nftables-objects.ts';
-import {
-  joinIntervals,
-  readChain,
-  readElements,
-  readEvent,
-  readGeneration,
-  readRule,
-  readSet,
-  readTable,
-} from './nftables-read.ts';
+import { joinIntervals, readChain, readElements, readEvent, readRule, readSet, readTable } from './nftables-read.ts';
 import { encodeSteps, MESSAGE, NFT_SET_ANONYMOUS } from './nftables-steps.ts';
 import { encodeValue } from './nftables-values.ts';
 
@@ -71,15 +63,8 @@ export class Nftables {
   }
 
   /** Counts the transactions in this network namespace, whoever made them. */
-  async generation(): Promise<number> {
-    const sequence = this.#socket.takeSequence();
-    const request = { message: MESSAGE.getGeneration, flags: NLM_F_ACK, family: NFPROTO.unspecified };
-    const [reply] = await this.#socket.request(
-      encodeRequest('nftables', request, sequence),
-      sequence,
-      'nftables.generation',
-    );
-    return reply ? readGeneration(reply) : 0;
+  generation(): Promise<number> {
+    return nftablesGeneration(this.#socket);
   }
 
   /** Whether the kernel would take the operations; it changes nothing. */

@@ -105,6 +105,17 @@ describe('clients that never stop asking', () => {
   });
 });
 
+test('flushed rules come back long before the next look at everything is due', async (t) => {
+  const bed = await AgentBed.open();
+  t.after(() => bed.close());
+  bed.apply(TCP, webSlice(PODS));
+  const agent = await bed.startSynced({ config: { iptables: { syncPeriod: '1h', minSyncPeriod: '100ms' } } });
+  await bed.rulesFollow();
+  await flush(bed);
+  await bed.rulesFollow(30_000);
+  assert.match(agent.log, /Rules were changed by somebody else and are being restored.*flushed/);
+});
+
 describe('clients that ask while the rules are gone', () => {
   let bed: AgentBed;
   before(async () => {

@@ -8,6 +8,10 @@ export interface CanaryOptions {
   readonly iptables: Iptables;
   readonly clock: Clock;
   readonly intervalMs: number;
+  /** Counts changes of rules, whoever makes them; where the kernel has no such count, the canaries are looked at in every interval only. */
+  readonly generation?: () => Promise<number>;
+  /** A sync has made the canaries, and none is under way that will look for itself. */
+  readonly isExpected: () => boolean;
   /** The rules are gone, as far as can be told; a full sync brings them and the canaries back. */
   readonly onFlushed: () => void;
   /** Some tables were flushed and others were not, even after a while. */
@@ -15,18 +19,25 @@ export interface CanaryOptions {
   readonly onError: (error: unknown) => void;
 }
 
+const GLANCE_MS = 1000;
 const POLL_MS = 100;
 const PATIENCE_MS = 5000;
 
-/** Until the signal is aborted. Starts once the first sync has made the canaries. */
+/** Until the signal is aborted. */
 export async function watchCanary(options: CanaryOptions, signal: AbortSignal): Promise<void> {
   const { iptables, clock, intervalMs } = options;
   const isGone = async (table: Table): Promise<boolean> => (await iptables.hasChain(table, CANARY_CHAIN)) === 'no';
+  let lookedAt = clock.now();
+  let seen: number | undefined;
   while (!signal.aborted) {
-    await clock.wait(intervalMs, signal);
+    await clock.wait(options.generation ? Math.min(GLANCE_MS, intervalMs) : intervalMs, signal);
     if (signal.aborted) return;
     try {
-      if (!(await isGone('mangle'))) continue;
+      const generation = await options.generation?.();
+      if (generation !== undefined && generation === seen && clock.now() - lookedAt < intervalMs) continue;
+      seen = generation;
+      lookedAt = clock.now();
+      if (!((await isGone('mangle')) && options.isExpected())) continue;
       // Whoever flushes, flushes table by table: let them finish, so that they do not take away what is about to be mended.
       const deadline = clock.now() + PATIENCE_MS;
       while (!((await isGone('nat')) && (await isGone('filter')))) {
