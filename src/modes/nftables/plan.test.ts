@@ -200,6 +200,17 @@ test('of two services that claim one address the first by name has it, in whatev
   assert.equal(endpoint(third), '10.50.1.2 . 8080');
 });
 
+test('a service without endpoints leaves an address to another that has some', () => {
+  const external: Frontend = { kind: 'external-ip', ip: '203.0.113.1', port: 80 };
+  const b = service('shop/b', [external], [backend('10.50.1.2')]);
+  const sets = (of: NftablesPlan): string[] => [...allRows(of)].map(({ set, value }) => `${set} ${value}`);
+  const first = plan(model([service('shop/a', [external], [backend('10.50.1.1')]), b]), FACTS);
+  assert.ok(sets(first).includes('endpoints-tcp 10.50.1.1 . 8080'));
+  const second = plan(model([service('shop/a', [external], []), b], ['shop/a']), FACTS, first);
+  assert.ok(sets(second).includes('endpoints-tcp 10.50.1.2 . 8080'));
+  assert.ok(!sets(second).includes('no-endpoint-services goto reject-chain'));
+});
+
 test('service ranges and node-port addresses change rules and rows of the fixed part alone', () => {
   const first = plan(model([]), FACTS);
   assert.deepEqual([...allRows(first)], [{ set: 'nodeport-ips', key: '192.0.2.10' }]);

@@ -1,12 +1,12 @@
 // What all services hold together, kept up to date service by service, and what changed in it.  In: services that come and
 // go.  Out: the steps in rows, chains and maps that follow. Several services may need one chain or one row; it stays until the
-// last lets go. Several may claim one address; the one that comes first by name has it, in whatever order they came.
+// last lets go. Several may claim one address; of those with endpoints, the first by name has it, in whatever order they came.
 import { isDeepStrictEqual } from 'node:util';
 import type { NftSet } from '../../kernel/nftables-objects.ts';
 import type { Family } from '../../lib/ip.ts';
 import type { ServiceModel, ServicePort } from '../../model/model.ts';
 import { type AffinityPlan, affinityMaps } from './affinity.ts';
-import { type Claim, claimsOf, frontendKey } from './claims.ts';
+import { allLists, type Claim, claimsOf, frontendKey } from './claims.ts';
 import { chainsOf, rowsOf, sharedRowsOf } from './rows.ts';
 import type { ChainPlan, Row } from './rules.ts';
 
@@ -35,7 +35,7 @@ interface Counted<T> {
 }
 
 export class ServiceIndex {
-  /** By frontend key; in order of the claiming port's name. Nearly always one. */
+  /** By frontend key; who has it comes first. Nearly always one. */
   readonly #claims = new Map<string, readonly Claim[]>();
   readonly #sharedRows = new Map<string, Counted<Row>>();
   readonly #chains = new Map<string, Counted<ChainPlan>>();
@@ -84,7 +84,7 @@ export class ServiceIndex {
       const key = frontendKey(claim);
       const others = this.#claims.get(key) ?? [];
       note(journal.claims, key, others);
-      this.#claims.set(key, others.length === 0 ? [claim] : [...others, claim].sort(byName));
+      this.#claims.set(key, others.length === 0 ? [claim] : [...others, claim].sort(byRight));
       for (const chain of chainsOf(claim)) count(this.#chains, journal.chains, chain.name, chain);
     }
     for (const row of sharedRowsOf(port)) count(this.#sharedRows, journal.sharedRows, `${row.set} ${row.key}`, row);
@@ -190,8 +190,11 @@ export function diffRows(before: Iterable<Row>, after: Iterable<Row>, added: Row
   for (const ofSet of held.values()) for (const row of ofSet.values()) removed.push(row);
 }
 
-/** Within one port, which may name an address twice, the claim with the most rows comes first. */
-function byName(a: Claim, b: Claim): number {
+/** Whoever has somebody to answer comes before those who would only refuse, as where every service has its own rules.
+ *  Within one port, which may name an address twice, the claim with the most rows comes first. */
+function byRight(a: Claim, b: Claim): number {
+  const isServed = (claim: Claim): number => Number(allLists(claim).length > 0);
+  if (isServed(a) !== isServed(b)) return isServed(b) - isServed(a);
   if (a.port.displayName !== b.port.displayName) return a.port.displayName < b.port.displayName ? -1 : 1;
   return Number(b.frontend.kind === 'load-balancer-ip') - Number(a.frontend.kind === 'load-balancer-ip');
 }
