@@ -18,6 +18,9 @@ export interface AssumedMachine {
   readonly nodeName: string;
 }
 
+/** Every host has these, and node-port addresses may name them; a Node object does not. */
+const LOOPBACK = ['127.0.0.1', '::1'];
+
 type Renderer = (model: NodeModel, settings: NodeSettings, machine: AssumedMachine) => Rendered;
 
 export const RENDERERS: Readonly<Record<string, Renderer>> = {
@@ -29,13 +32,18 @@ export const RENDERERS: Readonly<Record<string, Renderer>> = {
       hasRandomFully: true,
       conntrackIsLiberal: settings.configuration.conntrack.tcpBeLiberal,
       counters,
-      hostIps,
+      hostIps: [...hostIps, ...LOOPBACK],
     };
     return { text: iptablesMode.print(iptablesMode.plan(model, iptablesFacts(settings, model.family, machine))) };
   },
   nftables: (model, settings, { hostIps }) => {
     const hasCounters = settings.configuration.portolan.serviceMetrics;
-    const machine = { hasCounters, releasesChainsAtOnce: true, routesLocalnet: true, hostIps };
+    const machine = {
+      hasCounters,
+      releasesChainsAtOnce: true,
+      routesLocalnet: true,
+      hostIps: [...hostIps, ...LOOPBACK],
+    };
     return { text: nftablesMode.print(nftablesMode.plan(model, nftablesFacts(settings, model.family, machine))) };
   },
   ipvs: (model, settings, { hostIps, nodeName }) => {

@@ -92,6 +92,21 @@ test('the configuration file decides on detection, masquerading and node-port ad
   assert.equal(stderr, '');
 });
 
+test('node-port addresses may name the loopback that every host has', () => {
+  const config = file(
+    'loopback.json',
+    JSON.stringify({
+      apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+      kind: 'KubeProxyConfiguration',
+      nodePortAddresses: ['127.0.0.0/8'],
+    }),
+  );
+  const rules = (family: string): string =>
+    render(['-f', file('one.json', JSON.stringify(SERVICE)), '--config', config, '--family', family]).stdout;
+  assert.match(rules('ipv4'), /must be the last rule in this chain" -d 127\.0\.0\.1 -j KUBE-NODEPORTS/);
+  assert.match(rules('ipv6'), /must be the last rule in this chain" -m addrtype --dst-type LOCAL ! -d ::1\/128 /);
+});
+
 test('json has the rules, the model and the problems', () => {
   const odd = { ...SERVICE, spec: { ...SERVICE.spec, externalIPs: ['10.0.0'] } };
   const { stdout, stderr } = render(
