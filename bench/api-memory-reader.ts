@@ -18,7 +18,7 @@ async function readAll(server: string): Promise<void> {
   const { ANONYMOUS } = await import('../src/api/client/config.ts');
   const { ApiClient } = await import('../src/api/client/client.ts');
   const { Reflector } = await import('../src/api/watch.ts');
-  const { WatchStore } = await import('../src/api/watch-store.ts');
+  const { WatchStore } = await import('../test/support/watch-store.ts');
   const { parseService, parseEndpointSlice } = await import('../src/api/parse.ts');
   const importedMb = residentMb('VmRSS');
 

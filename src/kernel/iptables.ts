@@ -70,26 +70,6 @@ export class Iptables {
     return status === EXIT_RESOURCE_PROBLEM ? 'unknown' : 'no';
   }
 
-  async ensureChain(table: string, chain: string): Promise<void> {
-    const result = await this.#run(this.#name, [...(await this.#wait()), '-N', chain, '-t', table]);
-    if (result.status > 1) throw this.#failure(`-N ${chain} -t ${table}`, result); // 1: it exists
-  }
-
-  /** Deletes every copy of a rule; none is fine. */
-  async deleteRule(table: string, chain: string, rule: readonly string[]): Promise<void> {
-    for (;;) {
-      const result = await this.#run(this.#name, [...(await this.#wait()), '-D', chain, '-t', table, ...rule]);
-      if (result.status === 0) continue;
-      if (isNotFoundText(result.stderr)) return;
-      throw this.#failure(`-D ${chain} -t ${table}`, result);
-    }
-  }
-
-  async deleteChain(table: string, chain: string): Promise<void> {
-    const result = await this.#run(this.#name, [...(await this.#wait()), '-X', chain, '-t', table]);
-    if (result.status !== 0 && !isNotFoundText(result.stderr)) throw this.#failure(`-X ${chain} -t ${table}`, result);
-  }
-
   /** The text of iptables-save, of one table or of all that exist. */
   async save(table?: string, withCounters = false): Promise<string> {
     const args = [...(withCounters ? ['-c'] : []), ...(table ? ['-t', table] : [])];
@@ -180,12 +160,6 @@ function surroundings(answer: string, lines: readonly string[]): string {
     .slice(from - 1, line + 3)
     .map((text, i) => `${from + i}: ${text}`)
     .join('\n')}`;
-}
-
-function isNotFoundText(stderr: string): boolean {
-  return /No chain\/target\/match by that name|No such file or directory|does a matching rule exist|does not exist/.test(
-    stderr,
-  );
 }
 
 function programName(family: Family, variant: IptablesVariant): string {

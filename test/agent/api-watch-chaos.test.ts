@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { ApiClient } from '../../src/api/client/client.ts';
 import { Reflector } from '../../src/api/watch.ts';
-import { WatchStore } from '../../src/api/watch-store.ts';
+import { WatchStore } from '../support/watch-store.ts';
 import {
   type Answer,
   bookmark,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ApiClient } from '../../src/api/client/client.ts';
 import { Reflector, type WatchTarget } from '../../src/api/watch.ts';
-import { WatchStore } from '../../src/api/watch-store.ts';
+import { WatchStore } from '../support/watch-store.ts';
 import {
   type Answer,
   bookmark,

@@ -32,27 +32,10 @@ for (const variant of ['nft', 'legacy'] as const satisfies readonly IptablesVari
         assert.equal(await iptables.unusableBecause(), undefined);
       });
 
-      test('makes a chain once, finds it, and takes it away', async () => {
+      test('finds a chain that is there', async () => {
         assert.equal(await iptables.hasChain('mangle', 'KUBE-PROXY-CANARY'), 'no');
-        await iptables.ensureChain('mangle', 'KUBE-PROXY-CANARY');
-        await iptables.ensureChain('mangle', 'KUBE-PROXY-CANARY');
+        await iptables.restore(['*mangle', ':KUBE-PROXY-CANARY - [0:0]', 'COMMIT']);
         assert.equal(await iptables.hasChain('mangle', 'KUBE-PROXY-CANARY'), 'yes');
-        await iptables.deleteChain('mangle', 'KUBE-PROXY-CANARY');
-        await iptables.deleteChain('mangle', 'KUBE-PROXY-CANARY');
-        assert.equal(await iptables.hasChain('mangle', 'KUBE-PROXY-CANARY'), 'no');
-      });
-
-      test('deletes every copy of a rule, and is content where there is none', async () => {
-        const rule = ['-m', 'comment', '--comment', 'a rule of ours', '-j', 'ACCEPT'];
-        await iptables.restore([
-          '*filter',
-          ...Array(3).fill(`-A INPUT ${rule.join(' ').replace('a rule of ours', '"a rule of ours"')}`),
-          'COMMIT',
-        ]);
-        await iptables.deleteRule('filter', 'INPUT', rule);
-        assert.doesNotMatch(await iptables.save('filter'), /-A INPUT/);
-        await iptables.deleteRule('filter', 'INPUT', rule);
-        await iptables.deleteRule('filter', 'INPUT', ['-j', 'NO-SUCH-CHAIN']);
       });
 
       test('shows the line that was refused, and those around it', async () => {

@@ -1,6 +1,6 @@
 // The plain consumer of a watch: one map of what there is, and one call for each object that really changed. After a
 // relist only the differences are told; the new map takes the place of the old, so nothing is kept twice.
-import type { WatchHandler } from './watch.ts';
+import type { WatchHandler } from '../../src/api/watch.ts';
 
 /** `value` undefined: the object is gone, and `previous` is its last known state. */
 export type Changed<T> = (key: string, value: T | undefined, previous: T | undefined) => void;
