@@ -37,7 +37,7 @@ import { allConnections, type RelayedConnections } from './modes/userspace/relay
 import { nodeAddresses } from './node/addresses.ts';
 import { familyNodePorts, type NodeSettings } from './node/facts.ts';
 import { type AgentNews, ChangeHistory } from './observe/history.ts';
-import type { Log } from './observe/log.ts';
+import type { Log, LogValues } from './observe/log.ts';
 import { bindFailureNote, ServiceHealthServers } from './observe/service-health.ts';
 import type { CountedServices } from './observe/service-metrics.ts';
 import { Tracker } from './track/tracker.ts';
@@ -93,7 +93,7 @@ async function live(
 
   agent.observers.recordEventsWith(agent.client);
   if (configuration.mode === 'ipvs') agent.observers.nodeEvent('Warning', 'IPVSDeprecation', IPVS_DEPRECATION);
-  agent.observers.serve(end.reject);
+  agent.observers.serve((error) => void endAfterEvents(agent, error, end));
   const console = await openConsole(agent, settings);
   for (const family of families) agent.loops.set(family, await familyLoop(agent, settings, family, families, console));
   for (const loop of agent.loops.values()) void loop.run(signal).catch(end.reject);
@@ -101,6 +101,14 @@ async function live(
   if (CHECKED_MODES.includes(configuration.mode)) startSelfChecks(agent, settings, signal);
   await agent.cluster.run(signal);
 }
+
+/** The event says on the Node what only our log would know otherwise; an API server that is away must not keep us. */
+async function endAfterEvents({ observers, clock }: Agent, error: Error, end: End): Promise<void> {
+  await Promise.race([observers.eventsSent(), clock.wait(EVENTS_LIMIT_MS)]);
+  end.reject(error);
+}
+
+const EVENTS_LIMIT_MS = 2000;
 
 /** Resolves when the file that was read is no longer what it was; it is watched from now on, and acted on once we serve. */
 function configFileUpdate({ configFile }: Ready): Promise<Error> {
@@ -379,10 +387,11 @@ function noteNodeChange(
 ): void {
   if (!previous) return;
   const same = (a: readonly string[], b: readonly string[]): boolean => a.join() === b.join();
+  const complain = (message: string, values: LogValues): void => log.write({ severity: 'error', message, values });
   if (!same(seen.ips, previous.ips))
-    log.error('', 'NodeIPs changed for the node', { node: seen.name, newNodeIPs: seen.ips, oldNodeIPs: previous.ips });
+    complain('NodeIPs changed for the node', { node: seen.name, newNodeIPs: seen.ips, oldNodeIPs: previous.ips });
   if (needsPodCIDR && previous.podCIDRs.length > 0 && !same(seen.podCIDRs, previous.podCIDRs)) {
-    log.error('', 'PodCIDRs changed for the node', {
+    complain('PodCIDRs changed for the node', {
       node: seen.name,
       newPodCIDRs: seen.podCIDRs,
       oldPodCIDRs: previous.podCIDRs,

@@ -138,11 +138,14 @@ export class Reflector<T> {
         return { kind: 'listed', ...outcome() };
       }
       const rewoundTo = await this.#watch(counted);
+      this.#contact();
       return rewoundTo === undefined
         ? { kind: 'ended', ...outcome() }
         : { kind: 'rewound', to: rewoundTo, ...outcome() };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
+      // Until a moment ago nothing was amiss. Where the stream only fell silent, nobody knows since when.
+      if (this.#isConnected && error.code !== 'API_STALLED') this.#contact();
       return { kind: 'failed', error, ...outcome() };
     } finally {
       this.#isConnected = false;

@@ -104,6 +104,10 @@ export class FamilyLoop {
     const { family, runtime, onUpdated, onTrouble, metrics, clock, log } = this.#options;
     onUpdated(family);
     metrics.lastQueuedTimestamp.of({ ip_family: family }).set(clock.wallNow() / 1000);
+    const doubted = (why: string): void => {
+      log.info('Comparing the rules with what they should be', { ipFamily: family, why }, 2);
+      this.repair();
+    };
     const watching = runtime.watch(
       {
         changed: (what) => {
@@ -112,9 +116,10 @@ export class FamilyLoop {
           log.warning('Rules were changed by somebody else and are being restored', { ipFamily: family, what });
           this.repair();
         },
-        doubted: (why) => {
-          log.info('Comparing the rules with what they should be', { ipFamily: family, why }, 2);
-          this.repair();
+        doubted,
+        leftBehind: (what) => {
+          metrics.nftablesCleanupFailures.of({ ip_family: family }).increment();
+          doubted(what);
         },
       },
       signal,
@@ -126,7 +131,7 @@ export class FamilyLoop {
     const { family, runtime, clock, log, metrics, portolanMetrics, syncPeriodMs } = this.#options;
     const startedAt = clock.now();
     if (runtime.checksHourly && startedAt - this.#lastFullAt > HOUR_MS) runtime.distrust();
-    let isFull = true;
+    let isFull = !runtime.knowsKernel();
     this.#isSyncing = true;
     try {
       const report = await runtime.sync();

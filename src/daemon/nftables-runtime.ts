@@ -66,7 +66,7 @@ export function nftablesRuntime(options: NftablesRuntimeOptions): ModeRuntime {
           listener.changed(`${event.isRemoval ? 'removed' : 'added or changed'}: ${event.object}`);
       });
       const sweeping = setInterval(() => {
-        driver.sweep().catch(() => listener.doubted('endpoints that had gone could not be deleted'));
+        driver.sweep().catch(() => listener.leftBehind('endpoints that had gone could not be deleted'));
       }, LINGER_MS);
       await once(signal, 'abort');
       clearInterval(sweeping);

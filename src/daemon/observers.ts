@@ -217,6 +217,11 @@ export class Observers {
     });
   }
 
+  /** Resolves when all events so far have been sent, or given up. */
+  async eventsSent(): Promise<void> {
+    await this.#events?.idle();
+  }
+
   nodeEvent(type: 'Normal' | 'Warning', reason: string, note: string): void {
     const regarding = { apiVersion: 'v1', kind: 'Node', name: this.#options.nodeName };
     this.#events?.record({ type, reason, action: 'StartKubeProxy', regarding, note });

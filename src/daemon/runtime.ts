@@ -10,6 +10,8 @@ import { type FamilyState, NOTHING_OWED, type Owed, type SyncReport, sync } from
 export interface ModeRuntime {
   readonly name: ModeName;
   sync(): Promise<SyncReport>;
+  /** It is known what the kernel holds, so the next sync writes only what changed. */
+  knowsKernel(): boolean;
   /** What was last resolved, also if it could not be applied. */
   model(): NodeModel | undefined;
   /** What is owed to those who wait for a successful sync; taking it clears it. */
@@ -36,13 +38,15 @@ export interface ForeignHands {
   changed(what: string): void;
   /** It is not known whether somebody did: the next sync has to look. */
   doubted(why: string): void;
+  /** What is no longer needed could not be deleted: the next sync has to look. */
+  leftBehind(what: string): void;
 }
 
 /** What all modes do alike. */
 export function commonRuntime<Facts, Plan, Held, Change, Drivers>(
   state: FamilyState<Facts, Plan, Held, Change, Drivers>,
   onReport: (report: SyncReport<Plan, Change>) => void,
-): Pick<ModeRuntime, 'name' | 'sync' | 'model' | 'takeOwed' | 'flowsCleaned' | 'distrust'> {
+): Pick<ModeRuntime, 'name' | 'sync' | 'knowsKernel' | 'model' | 'takeOwed' | 'flowsCleaned' | 'distrust'> {
   let isDistrusted = false;
   return {
     name: state.mode.name,
@@ -53,6 +57,7 @@ export function commonRuntime<Facts, Plan, Held, Change, Drivers>(
       onReport(report);
       return report;
     },
+    knowsKernel: () => state.held !== undefined,
     model: () => state.model,
     takeOwed: () => {
       const { owed } = state;

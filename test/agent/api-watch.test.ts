@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ApiClient } from '../../src/api/client/client.ts';
 import { Reflector, type WatchTarget } from '../../src/api/watch.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { WatchStore } from '../support/watch-store.ts';
 import {
   type Answer,
@@ -40,6 +41,7 @@ interface Run {
   readonly told: string[];
   readonly lines: RecordedLine[];
   readonly waits: number[];
+  readonly clock: Clock;
   readonly reflector: Reflector<string>;
   stop(): Promise<void>;
 }
@@ -79,7 +81,7 @@ async function watching(t: TestContext, answers: Answer[], settings: Settings = 
     client.close();
   };
   t.after(stop);
-  return { server, store, told, lines, waits, reflector, stop };
+  return { server, store, told, lines, waits, clock, reflector, stop };
 }
 
 /** The script was played and the loop is in a healthy watch after it. */
@@ -388,6 +390,23 @@ test('while the server is gone all stays as it was; when it is back, the watch g
   await run.server.restart();
   await until('c is there', () => values(run).length === 3);
   assert.equal(run.server.requests.at(-1)?.query.sendInitialEvents, undefined);
+});
+
+test('a stream that is cut was good until then; of one that fell silent nobody knows since when', async (t) => {
+  const cut = await watching(t, [INITIAL]);
+  await until('the state is there', () => values(cut).length === 2);
+  await cut.clock.wait(40_000);
+  await cut.server.stop();
+  await until('an attempt failed', () => cut.waits.length >= 2);
+  assert.equal(cut.reflector.status.lastContact, 40_000);
+
+  const silent = await watching(t, [INITIAL], { silenceLimitMs: 100 });
+  await until('the state is there', () => values(silent).length === 2);
+  const { lastContact } = silent.reflector.status;
+  await silent.clock.wait(40_000);
+  silent.server.say(status(503, 'ServiceUnavailable'));
+  await until('an attempt failed', () => silent.waits.length >= 2);
+  assert.equal(silent.reflector.status.lastContact, lastContact);
 });
 
 test('many events in one piece and one event in many pieces are the same to us', async (t) => {

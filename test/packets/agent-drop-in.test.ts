@@ -125,6 +125,26 @@ describe('an agent in the place of another kube-proxy', () => {
     bed.delete(slice('elsewhere', []));
   });
 
+  test('tells the Node why it ends where a port is taken and that is not to be borne', async () => {
+    const argv = [
+      process.execPath,
+      '-e',
+      "require('net').createServer().listen(10249, '127.0.0.1', () => console.log('up'))",
+    ];
+    const holder = await bed.network.spawnIn('n1', argv);
+    await new Promise((resolve) => holder.stdout.once('data', resolve));
+    const agent = await bed.start({ config: { bindAddressHardFail: true } });
+    assert.deepEqual(await agent.process.exited, { status: 1, signal: null });
+    await holder.kill('SIGKILL');
+    const taken = 'starting metrics server failed: listen tcp 127.0.0.1:10249: bind: address already in use';
+    assert.match(agent.log, new RegExp(`"Error running ProxyServer" err="${taken}"`));
+    const notes = bed.server.list('events').map((event) => {
+      const { type, reason, message } = event as { type?: string; reason?: string; message?: string };
+      return `${type} ${reason}: ${message}`;
+    });
+    assert.ok(notes.includes(`Warning FailedToStartMetricServer: ${taken}`), notes.join('\n'));
+  });
+
   test('goes on if its configuration file is deleted while it waits for the API server', async () => {
     await bed.server.faults.refuseConnections();
     const agent = await bed.start();
