@@ -5,7 +5,7 @@ import { askLabOnce } from '../lab/control.ts';
 import type { Step } from '../lab/lessons/lesson.ts';
 import { firstNames, lessonFiles, readLesson } from '../lab/lessons/lessons.ts';
 import { renamed } from '../lab/lessons/match.ts';
-import { runStep } from '../lab/lessons/run.ts';
+import { isThere, runStep } from '../lab/lessons/run.ts';
 import { lessonShell } from '../lab/lessons/shell.ts';
 import type { LabStatus } from '../lab/status.ts';
 import { runningLab } from './lab-running.ts';
@@ -37,6 +37,10 @@ export async function run(args: readonly string[]): Promise<number> {
       continue;
     }
     process.stdout.write(`${promptOf(part)}${renamed(part.command, names)}\n`);
+    if (part.needs !== undefined && !(await isThere(part.needs, shellIn))) {
+      process.stdout.write(`  – not run: this machine does not have ${part.needs}\n\n`);
+      continue;
+    }
     const choice = asksFirst ? await ask() : 'run';
     if (choice === 'quit') return 0;
     if (choice === 'skip') continue;

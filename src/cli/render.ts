@@ -1,6 +1,6 @@
 // `portolan render`: the rules one node would hold, from objects in files. Offline, without root: for review, CI and teaching.
 import { parseArgs } from 'node:util';
-import { FAMILIES, type Family } from '../lib/ip.ts';
+import { FAMILIES, type Family, familyOf } from '../lib/ip.ts';
 import type { NodeModel } from '../model/model.ts';
 import { nodeAddresses } from '../node/addresses.ts';
 import { lineDiff, paint } from './diff-view.ts';
@@ -66,7 +66,7 @@ export async function run(args: readonly string[]): Promise<number> {
       model,
       ...renderer(model, settings, {
         nfacct: options.nfacct,
-        hostIps: node?.ips ?? [],
+        hostIps: node?.ips.filter((ip) => familyOf(ip) === family) ?? [],
         nodeName: nodeName ?? node?.name ?? '',
       }),
     };

@@ -83,7 +83,7 @@ export class Lab {
     const deadline = Date.now() + timeoutMs;
     while (!this.#isClosing && !(await this.#isReady())) {
       const hopeless = [...this.agents.values()].find(({ failure }) => failure !== undefined);
-      if (hopeless) throw new LabRefusal(`kube-proxy cannot run on ${hopeless.node}: ${hopeless.failure}`);
+      if (hopeless) throw new LabRefusal(hopelessness(hopeless));
       if (Date.now() > deadline) throw new LabRefusal(this.#complaint());
       await delay(50);
     }
@@ -176,4 +176,9 @@ export class Lab {
     const logs = [...this.agents.values()].map(({ node, log }) => `--- the agent of ${node} said:\n${log}`);
     return `the lab did not become ready; waiting for ${waiting.join(', ') || 'the agents'}\n${logs.join('\n')}`;
   }
+}
+
+function hopelessness({ node, mode, failure }: NodeAgent): string {
+  const hint = mode === 'ipvs' ? '; `npm run test:vm` runs this mode in a virtual machine whose kernel has it' : '';
+  return `kube-proxy cannot run on ${node}: ${failure?.trimEnd()}${hint}`;
 }

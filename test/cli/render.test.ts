@@ -141,3 +141,17 @@ test('mistakes are told in a sentence and end with code 2', () => {
   assert.match(render(['-f', '-', '--mode', 'hand'], '').stderr, /must be iptables, ipvs, nftables or blank/);
   assert.equal(render(['--help']).status, 0);
 });
+
+test('a node of both families has the node ports of IPVS mode in the family that is asked for alone', () => {
+  const node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'worker-7' },
+    status: { addresses: ['192.0.2.7', '2001:db8::7'].map((address) => ({ type: 'InternalIP', address })) },
+  };
+  const service = { ...SERVICE, spec: { ...SERVICE.spec, type: 'NodePort', ports: [{ port: 80, nodePort: 30080 }] } };
+  const objects = [node, service].map((object) => JSON.stringify(object)).join('\n---\n');
+  const { stdout } = render(['-f', '-', '--mode', 'ipvs', '--node', 'worker-7'], objects);
+  assert.match(stdout, /^-A -t 192\.0\.2\.7:30080 -s rr$/m);
+  assert.doesNotMatch(stdout, /2001:db8/);
+});

@@ -10,11 +10,16 @@ test('a lesson is prose and steps in their order', () => {
     title: 'Title',
     parts: [
       { kind: 'prose', text: '# Title\n\nLook:' },
-      { kind: 'step', place: undefined, command: 'echo \\\n  a', shown: ['a'], line: 5 },
-      { kind: 'step', place: 'node1', command: 'true', shown: [], line: 8 },
+      { kind: 'step', place: undefined, command: 'echo \\\n  a', shown: ['a'], line: 5, needs: undefined },
+      { kind: 'step', place: 'node1', command: 'true', shown: [], line: 8, needs: undefined },
       { kind: 'prose', text: 'Done.' },
     ],
   });
+});
+
+test('a block may need what not every machine has', () => {
+  const [step] = parseLesson('```console needs ipvs\n$ ipvsadm\n```').parts;
+  assert.ok(step?.kind === 'step' && step.needs === 'ipvs');
 });
 
 test('a block of another language is prose', () => {

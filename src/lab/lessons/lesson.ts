@@ -5,6 +5,8 @@
 //    node1# iptables --numeric ...       in a node, a pod, or the outside client
 //    Chain KUBE-SERVICES ...             what it shows
 //    ```
+//
+// A block marked `console needs ipvs` is only for machines that have that.
 
 export type LessonPart = { readonly kind: 'prose'; readonly text: string } | Step;
 
@@ -16,6 +18,8 @@ export interface Step {
   readonly shown: readonly string[];
   /** In the file, from 1. */
   readonly line: number;
+  /** What not every machine has; undefined if it can be run everywhere. */
+  readonly needs: string | undefined;
 }
 
 export interface Lesson {
@@ -23,7 +27,7 @@ export interface Lesson {
   readonly parts: readonly LessonPart[];
 }
 
-const FENCE = /^```(\w*)\s*$/;
+const FENCE = /^```(\w*)(?: needs (\w+))?\s*$/;
 const PROMPT = /^(?:([a-z][a-z0-9./-]*)# |\$ )(.+)$/;
 
 export function parseLesson(markdown: string): Lesson {
@@ -36,20 +40,21 @@ export function parseLesson(markdown: string): Lesson {
   const lines = markdown.split('\n');
   for (let i = 0; i < lines.length; i++) {
     const line = lines[i]!;
-    if (FENCE.exec(line)?.[1] !== 'console') {
+    const [, language, needs] = FENCE.exec(line) ?? [];
+    if (language !== 'console') {
       prose.push(line);
       continue;
     }
     endProse();
     const end = lines.findIndex((other, at) => at > i && FENCE.test(other));
-    parts.push(...stepsIn(lines.slice(i + 1, end), i + 2));
+    parts.push(...stepsIn(lines.slice(i + 1, end), i + 2, needs));
     i = end;
   }
   endProse();
   return { title: /^# (.+)$/m.exec(markdown)?.[1] ?? '', parts };
 }
 
-function stepsIn(lines: readonly string[], firstLine: number): Step[] {
+function stepsIn(lines: readonly string[], firstLine: number, needs: string | undefined): Step[] {
   const steps: { place: string | undefined; command: string; shown: string[]; line: number }[] = [];
   for (const [i, line] of lines.entries()) {
     const prompt = PROMPT.exec(line);
@@ -59,5 +64,5 @@ function stepsIn(lines: readonly string[], firstLine: number): Step[] {
     else if (last.shown.length === 0 && last.command.endsWith('\\')) last.command += `\n${line}`;
     else last.shown.push(line);
   }
-  return steps.map((step) => ({ kind: 'step', ...step }));
+  return steps.map((step) => ({ kind: 'step', ...step, needs }));
 }

@@ -39,6 +39,14 @@ export async function runStep(step: Step, names: Names, shellIn: ShellIn): Promi
   }
 }
 
+/** How a shell finds out whether a machine has what some steps need. */
+const CHECKS: Readonly<Record<string, string>> = { ipvs: 'ipvsadm --list > /dev/null 2>&1 && echo yes' };
+
+/** Asked in a node, whose kernel is that of all. */
+export async function isThere(needed: string, shellIn: ShellIn): Promise<boolean> {
+  return (await outputOf(await shellIn('node1', CHECKS[needed]!))).trim() === 'yes';
+}
+
 /** What a terminal would show: both streams, as they come. */
 function outputOf({ argv: [program, ...args], env }: ShellCommand): Promise<string> {
   return new Promise((resolve, reject) => {
