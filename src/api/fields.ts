@@ -70,6 +70,11 @@ export class Fields {
     return this.#value[name] === undefined || this.#value[name] === null;
   }
 
+  /** True if the key is there at all, whatever its value: so are labels selected by. */
+  has(name: string): boolean {
+    return Object.hasOwn(this.#value, name);
+  }
+
   #list(name: string): readonly unknown[] {
     return this.#read<readonly unknown[]>(name, [], Array.isArray, 'a list');
   }

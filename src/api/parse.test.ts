@@ -63,9 +63,11 @@ describe('a Service', () => {
   });
 
   test('of another proxy is left to it, whatever the label says', () => {
-    const labels = { 'service.kubernetes.io/service-proxy-name': '' };
     const manifest = serviceManifest('shop/cart');
-    assert.equal(parseService({ ...manifest, metadata: { ...manifest.metadata, labels } }).value, undefined);
+    for (const value of ['', 'other', null]) {
+      const labels = { 'service.kubernetes.io/service-proxy-name': value };
+      assert.equal(parseService({ ...manifest, metadata: { ...manifest.metadata, labels } }).value, undefined);
+    }
   });
 
   test('takes its cluster IPs by ipFamilies, else by clusterIP alone', () => {

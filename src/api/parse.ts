@@ -40,7 +40,7 @@ export function parseService(raw: unknown): Parsed<Service> {
     );
     return done();
   }
-  if (!metadata.child('labels').isAbsent(PROXY_NAME_LABEL)) return done();
+  if (metadata.child('labels').has(PROXY_NAME_LABEL)) return done();
 
   const spec = fields.child('spec');
   const type = spec.oneOf('type', 'ClusterIP', ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName']);
@@ -75,7 +75,7 @@ export function parseService(raw: unknown): Parsed<Service> {
 export function parseEndpointSlice(raw: unknown): Parsed<EndpointSlice> {
   const { fields, metadata, namespace, name } = open('EndpointSlice', raw);
   const done = (value?: EndpointSlice): Parsed<EndpointSlice> => ({ value, problems: fields.problems });
-  if (!metadata.child('labels').isAbsent(HEADLESS_LABEL)) return done();
+  if (metadata.child('labels').has(HEADLESS_LABEL)) return done();
   const service = metadata.child('labels').text(SERVICE_NAME_LABEL);
   if (!isLabel(namespace) || !isSubdomain(name)) {
     metadata.problem(
