@@ -32,7 +32,8 @@ export function nodeView(
   const node = nodeIn(cluster, nodeName);
   const addresses = nodeAddresses(node?.ips ?? [], configuration.bindAddress);
   const name = nodeName ?? node?.name ?? '';
-  const identity = { nodeName: name, nodeIPs: addresses.ips, allowsExternalIPs: true };
+  const allowsExternalIPs = configuration.featureGates.AllowServiceExternalIPs ?? true;
+  const identity = { nodeName: name, nodeIPs: addresses.ips, allowsExternalIPs };
   return {
     nodeName: name,
     node,

@@ -107,6 +107,14 @@ test('node-port addresses may name the loopback that every host has', () => {
   assert.match(rules('ipv6'), /must be the last rule in this chain" -m addrtype --dst-type LOCAL ! -d ::1\/128 /);
 });
 
+test('external IPs are not served where the feature gate forbids them', () => {
+  const config = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
+  const forbidding = file('gate.yaml', `${config}featureGates: {AllowServiceExternalIPs: false}\n`);
+  const exposed = JSON.stringify({ ...SERVICE, spec: { ...SERVICE.spec, externalIPs: ['198.51.100.9'] } });
+  assert.match(render(['-f', '-', '--config', file('plain.yaml', config)], exposed).stdout, /-d 198\.51\.100\.9/);
+  assert.doesNotMatch(render(['-f', '-', '--config', forbidding], exposed).stdout, /-d 198\.51\.100\.9/);
+});
+
 test('json has the rules, the model and the problems', () => {
   const odd = { ...SERVICE, spec: { ...SERVICE.spec, externalIPs: ['10.0.0'] } };
   const { stdout, stderr } = render(
