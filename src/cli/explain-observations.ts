@@ -7,11 +7,22 @@ import { endpointChain, serviceChains } from '../modes/iptables/names.ts';
 import { affinityName, TABLE_NAME } from '../modes/nftables/names.ts';
 import type { Observations } from '../observe/trace/explain.ts';
 import type { ElementSet, Ruleset } from '../observe/trace/ruleset.ts';
+import { ipvsObservations } from './explain-ipvs.ts';
+import { userspaceObservations } from './explain-userspace.ts';
 import type { FamilySituation } from './trace-situation.ts';
 
 export async function observationsOf(here: FamilySituation, mode: string, family: Family): Promise<Observations> {
   const rules = here.held ?? here.planned;
-  return mode === 'nftables' ? nftablesObservations(rules) : iptablesObservations(rules, here.isLive, family);
+  switch (mode) {
+    case 'nftables':
+      return nftablesObservations(rules);
+    case 'ipvs':
+      return ipvsObservations(rules, here.isLive);
+    case 'userspace':
+      return userspaceObservations(rules);
+    default:
+      return iptablesObservations(rules, here.isLive, family);
+  }
 }
 
 async function iptablesObservations(rules: Ruleset, isLive: boolean, family: Family): Promise<Observations> {

@@ -15,6 +15,7 @@ export function verifyInputOf(here: FamilySituation): VerifyInput {
       podCIDRs: view.settings.podCIDRs,
       detector,
       nodePortAddresses,
+      serviceIps: planned.addresses,
     }),
     host,
     planned,

@@ -2,9 +2,9 @@
 // for the console.
 
 import { Addresses } from '../kernel/addresses.ts';
+import { isBridged } from '../kernel/bridges.ts';
 import type { NodeModel } from '../model/model.ts';
 import type { NodeSettings } from '../node/facts.ts';
-import { isBridged } from '../observe/live/bridges.ts';
 import { kernelRules } from '../observe/live/kernel-rules.ts';
 import type { TraceMode } from '../observe/live/modes.ts';
 import { AddressBook } from '../observe/trace/frontends.ts';
@@ -35,6 +35,7 @@ export async function sightOf({ mode, model, settings, nodeName }: SightOptions)
     podCIDRs: settings.podCIDRs,
     detector: planned.detector,
     nodePortAddresses: planned.nodePortAddresses,
+    serviceIps: planned.planned.addresses,
   });
   return { ...planned, origins: mode.origins(model), model, around, host, held, book };
 }

@@ -37,6 +37,8 @@ export interface RealServerState extends RealServer {
   readonly activeConnections: number;
   /** Closed ones too, until the kernel forgets them. */
   readonly inactiveConnections: number;
+  /** Connections that it was given since it is there, where the kernel counts them. */
+  readonly givenConnections?: number;
 }
 
 /** Seconds; 0 leaves a timeout as it is. */
@@ -60,7 +62,18 @@ const SERVICE = 1;
 const DEST = 2;
 const TIMEOUT = { tcp: 4, tcpFin: 5, udp: 6 } as const;
 const SVC = { af: 1, protocol: 2, addr: 3, port: 4, schedName: 6, flags: 7, timeout: 8, netmask: 9 } as const;
-const DST = { addr: 1, port: 2, fwdMethod: 3, weight: 4, uThresh: 5, lThresh: 6, active: 7, inactive: 8 } as const;
+const DST = {
+  addr: 1,
+  port: 2,
+  fwdMethod: 3,
+  weight: 4,
+  uThresh: 5,
+  lThresh: 6,
+  active: 7,
+  inactive: 8,
+  stats: 10,
+} as const;
+const STATS_CONNS = 1;
 
 const AF = { IPv4: 2, IPv6: 10 } as const;
 const IP_VS_CONN_F_MASQ = 0;
@@ -192,12 +205,14 @@ export function readBackend(body: Uint8Array, of: ServerKey): RealServerState | 
   const dest = nested(readAttributes(body, GENL_HEADER_LENGTH), DEST);
   const address = dest?.get(DST.addr);
   if (!dest || !address) return undefined;
+  const given = nested(dest, DST.stats)?.get(STATS_CONNS);
   return {
     ip: formatIp(familyOf(of.ip) === 'IPv4' ? address.subarray(0, 4) : address),
     port: u16(dest.get(DST.port)!),
     weight: u32Host(dest.get(DST.weight)!),
     activeConnections: u32Host(dest.get(DST.active)!),
     inactiveConnections: u32Host(dest.get(DST.inactive)!),
+    ...(given && { givenConnections: u32Host(given) }),
   };
 }
 

@@ -12,9 +12,16 @@ import { TestCluster } from '../support/cluster.ts';
 import { GOLDEN_BASE, GOLDEN_NODES } from '../support/golden.ts';
 import { defaultFacts } from '../support/iptables-node.ts';
 import { nftablesFacts } from '../support/nftables-node.ts';
-import { nftablesVerifyInput, verifyInput } from '../support/verify.ts';
+import {
+  ipvsVerifyInput,
+  nftablesVerifyInput,
+  userspaceFacts,
+  userspaceVerifyInput,
+  verifyInput,
+} from '../support/verify.ts';
 import { goldenHost, packetOf } from '../support/walker.ts';
 import { anyCluster, anyForeignRules, type RandomService } from '../support/walker-cluster.ts';
+import { facts as ipvsFacts } from '../vm/inside/bench.ts';
 
 const anyDetector: fc.Arbitrary<LocalDetector> = fc.constantFrom(
   { kind: 'source', cidr: '10.244.0.0/16' },
@@ -36,6 +43,8 @@ const anyFacts = fc
     ),
   })
   .map((drawn) => ({ ...defaultFacts('IPv4'), ...drawn }));
+
+const anyScheduler = fc.constantFrom('rr', 'wlc', 'sh', 'mh');
 
 function clusterOf(services: readonly RandomService[]): TestCluster {
   return new TestCluster().apply(...GOLDEN_NODES, ...GOLDEN_BASE, ...services.flatMap(({ manifests }) => manifests));
@@ -66,6 +75,30 @@ test('so do the rows and rules of nftables mode', () => {
       },
     ),
     { numRuns: 150 },
+  );
+});
+
+test('so do the rules and relays of userspace mode', () => {
+  fc.assert(
+    fc.property(anyCluster(4), anyDetector, (services, detector) => {
+      const facts = { ...userspaceFacts('IPv4'), detector };
+      const report = verify(userspaceVerifyInput(clusterOf(services).tracker, facts));
+      assert.deepEqual(report.mismatches, []);
+      assert.deepEqual(report.unjudged, []);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('so do the rules, sets and virtual servers of IPVS mode', () => {
+  fc.assert(
+    fc.property(anyCluster(4), anyFacts, anyScheduler, (services, { detector, masqueradeAll }, scheduler) => {
+      const facts = { ...ipvsFacts({}, 'IPv4'), detector, masqueradeAll, scheduler };
+      const report = verify(ipvsVerifyInput(clusterOf(services).tracker, facts));
+      assert.deepEqual(report.mismatches, []);
+      assert.deepEqual(report.unjudged, []);
+    }),
+    { numRuns: 100 },
   );
 });
 

@@ -5,19 +5,25 @@ import type { NodeModel } from '../../src/model/model.ts';
 import { resolveNode } from '../../src/model/resolve.ts';
 import type { IptablesFacts } from '../../src/modes/iptables/facts.ts';
 import { iptablesMode } from '../../src/modes/iptables/iptables.ts';
+import type { IpvsFacts } from '../../src/modes/ipvs/facts.ts';
+import { ipvsMode } from '../../src/modes/ipvs/ipvs.ts';
 import type { NftablesFacts } from '../../src/modes/nftables/facts.ts';
 import { nftablesMode } from '../../src/modes/nftables/nftables.ts';
 import type { UserspaceFacts } from '../../src/modes/userspace/facts.ts';
 import { userspaceMode } from '../../src/modes/userspace/userspace.ts';
+import { plannedIpvs } from '../../src/observe/live/ipvs-rules.ts';
 import { userspaceRules } from '../../src/observe/live/userspace-rules.ts';
 import { AddressBook } from '../../src/observe/trace/frontends.ts';
 import { IptablesOrigins } from '../../src/observe/trace/iptables-origins.ts';
 import { parseIptablesSave } from '../../src/observe/trace/iptables-save.ts';
+import { IpvsOrigins } from '../../src/observe/trace/ipvs-origins.ts';
 import { parseNftList } from '../../src/observe/trace/nft-list.ts';
 import { NftablesOrigins } from '../../src/observe/trace/nftables-origins.ts';
 import type { Ruleset } from '../../src/observe/trace/ruleset.ts';
 import { UserspaceOrigins } from '../../src/observe/trace/userspace-origins.ts';
+import { withAddresses } from '../../src/observe/trace/walk.ts';
 import { IPTABLES_SCOPE, iptablesSetup } from '../../src/observe/verify/iptables-scope.ts';
+import { ipvsScope, ipvsSetup } from '../../src/observe/verify/ipvs-scope.ts';
 import { neighbourhoodOf } from '../../src/observe/verify/neighbourhood.ts';
 import { NFTABLES_SCOPE, nftablesSetup } from '../../src/observe/verify/nftables-scope.ts';
 import { USERSPACE_SCOPE, userspaceSetup } from '../../src/observe/verify/userspace-scope.ts';
@@ -106,6 +112,24 @@ export function userspaceVerifyInput(tracker: Tracker, facts: UserspaceFacts, he
   };
 }
 
+/** The same for IPVS mode. */
+export function ipvsVerifyInput(tracker: Tracker, facts: IpvsFacts, held?: Ruleset): VerifyInput {
+  const model = resolveNode(tracker.take(facts.family), N1);
+  const book = new AddressBook(model);
+  const planned = plannedIpvs(ipvsMode.plan(model, facts));
+  const nodePortAddresses = { kind: 'some', ips: facts.nodePortAddresses } as const;
+  const around = common(model, book, { detector: facts.detector, nodePortAddresses }, planned.addresses);
+  return {
+    ...around,
+    host: withAddresses(around.host, held ?? planned),
+    setup: ipvsSetup(facts),
+    planned,
+    held,
+    origins: new IpvsOrigins(model),
+    scope: ipvsScope(facts),
+  };
+}
+
 export function userspaceFacts(family: Family): UserspaceFacts {
   return {
     family,
@@ -119,6 +143,7 @@ function common(
   model: NodeModel,
   book: AddressBook,
   facts: Pick<IptablesFacts, 'detector' | 'nodePortAddresses'>,
+  serviceIps?: ReadonlySet<string>,
 ): Pick<VerifyInput, 'model' | 'book' | 'around' | 'host'> {
   const { family } = model;
   return {
@@ -130,6 +155,7 @@ function common(
       podCIDRs: ['10.244.1.0/24', 'fd00:10:244:1::/64'],
       detector: facts.detector,
       nodePortAddresses: facts.nodePortAddresses,
+      serviceIps,
     }),
     host: goldenHost(family),
   };

@@ -22,10 +22,11 @@ export interface KernelRules {
  *  that do not belong there, the worse is assumed: that they come first. */
 export async function kernelRules(
   family: Family,
-  { isOwnTable: isOwn, needs }: Pick<TraceMode, 'isOwnTable' | 'needs'>,
+  { isOwnTable: isOwn, needs, beside }: Pick<TraceMode, 'isOwnTable' | 'needs' | 'beside'>,
   run: RunProcess = runProcess,
   // Programs may be started in another network namespace; a socket is in ours.
   own: ReadTable | 'listed' = run === runProcess ? readTable : 'listed',
+  readBeside = run === runProcess ? beside : undefined,
 ): Promise<KernelRules> {
   const saved = await savedTables(family, run);
   const listed = await listedTables(run);
@@ -38,7 +39,11 @@ export async function kernelRules(
     ...(needs === 'nftables' ? await nftTables(listed, family, own) : nativeTables(listed ?? '', family)),
   ];
   return {
-    ruleset: { family, tables: [...tables.filter((table) => !isOwn(table)), ...tables.filter(isOwn)] },
+    ruleset: {
+      family,
+      tables: [...tables.filter((table) => !isOwn(table)), ...tables.filter(isOwn)],
+      ...(await readBeside?.(family)),
+    },
     text: [...saved.map(({ text }) => text), listed ?? ''].join('\n'),
     source: listed === undefined ? UNLISTED : 'in the kernel',
   };

@@ -1,10 +1,13 @@
 // For each mode: its rules as the walker takes them, what they should do, and who can say where they come from.
+import { listeningPorts } from '../../kernel/listening.ts';
 import { readSysctlIfAny } from '../../kernel/sysctl.ts';
 import type { Family } from '../../lib/ip.ts';
 import type { NodeModel } from '../../model/model.ts';
 import type { NodePortAddresses } from '../../modes/iptables/facts.ts';
 import { INVALID_DROPPED_COUNTER, LOCALHOST_NODE_PORTS_COUNTER } from '../../modes/iptables/facts.ts';
 import { iptablesMode } from '../../modes/iptables/iptables.ts';
+import { ipvsFacts } from '../../modes/ipvs/facts.ts';
+import { ipvsMode } from '../../modes/ipvs/ipvs.ts';
 import type { LocalDetector } from '../../modes/local-detector.ts';
 import { TABLE_NAME } from '../../modes/nftables/names.ts';
 import { nftablesMode } from '../../modes/nftables/nftables.ts';
@@ -13,6 +16,7 @@ import { userspaceMode } from '../../modes/userspace/userspace.ts';
 import { iptablesFacts, type NodeSettings, nftablesFacts } from '../../node/facts.ts';
 import { IptablesOrigins } from '../trace/iptables-origins.ts';
 import { parseIptablesSave } from '../trace/iptables-save.ts';
+import { IpvsOrigins } from '../trace/ipvs-origins.ts';
 import { parseNftList } from '../trace/nft-list.ts';
 import { NftablesOrigins } from '../trace/nftables-origins.ts';
 import type { Origins } from '../trace/origin.ts';
@@ -20,10 +24,12 @@ import type { Beside, Ruleset, Table } from '../trace/ruleset.ts';
 import { UserspaceOrigins } from '../trace/userspace-origins.ts';
 import type { DriftScope } from '../verify/drift.ts';
 import { IPTABLES_SCOPE, iptablesSetup } from '../verify/iptables-scope.ts';
+import { ipvsScope, ipvsSetup } from '../verify/ipvs-scope.ts';
 import type { Setup } from '../verify/meaning.ts';
 import { NFTABLES_SCOPE, nftablesSetup } from '../verify/nftables-scope.ts';
 import { USERSPACE_SCOPE, userspaceSetup } from '../verify/userspace-scope.ts';
-import { userspaceRules } from './userspace-rules.ts';
+import { heldIpvs, plannedIpvs } from './ipvs-rules.ts';
+import { runningRelays, userspaceRules } from './userspace-rules.ts';
 
 export interface TraceMode {
   /** Whose program lists the mode's rules. */
@@ -98,14 +104,33 @@ export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
       };
     },
   },
+  ipvs: {
+    needs: 'iptables',
+    isOwnTable: ({ origin }) => origin === 'iptables',
+    beside: heldIpvs,
+    origins: (model) => new IpvsOrigins(model),
+    plan: ({ model, settings, nodeName }, hostIps) => {
+      const addresses = hostIps.map((ip) => ({ ip, device: 0, isLinkLocal: isLinkLocal(ip) }));
+      const machine = { nodeName, hasRandomFully: true, addresses, device: undefined };
+      const facts = ipvsFacts(settings, model.family, machine);
+      return {
+        planned: plannedIpvs(ipvsMode.plan(model, facts)),
+        setup: ipvsSetup(facts),
+        scope: ipvsScope(facts),
+        detector: facts.detector,
+        nodePortAddresses: { kind: 'some', ips: facts.nodePortAddresses },
+      };
+    },
+  },
   userspace: {
     needs: 'iptables',
     isOwnTable: ({ origin }) => origin === 'iptables',
+    beside: async () => ({ listening: listeningPorts() }),
     origins: (model) => new UserspaceOrigins(model),
     complete: (read, { model, settings }, heldText) => {
       const facts = userspaceFacts(settings, model.family);
       const { relays } = userspaceRules(userspaceMode.plan(model, facts), heldText);
-      return { ...read, ...(relays && { relays }) };
+      return { ...read, relays: runningRelays(relays, read.listening) };
     },
     plan: ({ model, settings }, _, heldText) => {
       const facts = userspaceFacts(settings, model.family);
@@ -119,3 +144,8 @@ export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
     },
   },
 };
+
+/** As the kernel tells by an address's scope: fe80::/10, and 169.254.0.0/16 only where somebody said so. */
+function isLinkLocal(ip: string): boolean {
+  return /^fe[89ab]/.test(ip);
+}

@@ -8,7 +8,7 @@ import type { RelayPlan, UserspacePlan } from '../../modes/userspace/plan.ts';
 import { type Rule as RelayRule, ruleText } from '../../modes/userspace/rules.ts';
 import { parseIptablesSave } from '../trace/iptables-save.ts';
 import { type Balancer, balancerKey, type Chain, type Rule, type Ruleset } from '../trace/ruleset.ts';
-import { canonicalMatches } from '../verify/canonical.ts';
+import { relayPorts } from './relay-ports.ts';
 
 /** `heldText`: of iptables-save. */
 export function userspaceRules(plan: UserspacePlan, heldText: string | undefined): Ruleset {
@@ -18,7 +18,9 @@ export function userspaceRules(plan: UserspacePlan, heldText: string | undefined
   const stand = new StandIns(relays);
   const imagined = parseRules(plan, rules, (key) => stand.portOf(key));
   const known =
-    heldText === undefined ? NONE : relayPorts(imagined, stand, parseIptablesSave(heldText, plan.facts.family));
+    heldText === undefined
+      ? NONE
+      : relayPorts(imagined, (port) => stand.keyOf(port), parseIptablesSave(heldText, plan.facts.family));
   const planned = known.size === 0 ? imagined : parseRules(plan, rules, (key) => known.get(key) ?? stand.portOf(key));
   const ip = listensOnAll(plan.facts) ? plan.facts.hostIp : plan.facts.bindAddress;
   return {
@@ -33,6 +35,29 @@ export function userspaceRules(plan: UserspacePlan, heldText: string | undefined
         return [balancerKey(relay.protocol, hostPort(ip, port)), relayBalancer(relay, known.get(relay.key))];
       }),
     ),
+  };
+}
+
+/** `listening`: ports at which somebody does; undefined where it is not known. */
+export function runningRelays(
+  relays: Ruleset['relays'] = new Map(),
+  listening: ReadonlySet<string> | undefined,
+): ReadonlyMap<string, Balancer> {
+  if (!listening) return relays;
+  return new Map([...relays].map(([key, relay]) => [key, isListening(key, listening) ? relay : deadRelay(key, relay)]));
+}
+
+function isListening(key: string, listening: ReadonlySet<string>): boolean {
+  return listening.has(key.replace(/ .*:/, ' '));
+}
+
+function deadRelay(key: string, relay: Balancer): Balancer {
+  const refusal = key.startsWith('tcp ') ? 'tcp-reset' : 'port-unreachable';
+  return {
+    ...relay,
+    text: `${relay.text}: nobody listens there`,
+    destinations: [],
+    without: { kind: 'reject', with: refusal },
   };
 }
 
@@ -65,36 +90,6 @@ class StandIns {
 }
 
 const FIRST_STAND_IN = 100_000;
-
-/** A rule that says the same as a planned one, but for its target, leads to that one's relay. Where rules do not agree about a port,
- *  most of them are right. */
-function relayPorts(imagined: Ruleset, stand: StandIns, held: Ruleset): ReadonlyMap<string, number> {
-  const relayOf = new Map<string, string>();
-  eachTranslation(imagined, (place, port) => relayOf.set(place, stand.keyOf(port)!));
-  const votes = new Map<number, Map<string, number>>();
-  eachTranslation(held, (place, port) => {
-    const key = relayOf.get(place);
-    if (key === undefined) return;
-    const ofPort = votes.get(port) ?? new Map<string, number>();
-    votes.set(port, ofPort.set(key, (ofPort.get(key) ?? 0) + 1));
-  });
-  const ports = new Map<string, number>();
-  for (const [port, ofPort] of votes) {
-    const [winner] = [...ofPort].sort(([, a], [, b]) => b - a)[0]!;
-    if (!ports.has(winner)) ports.set(winner, port);
-  }
-  return ports;
-}
-
-/** `place`: the chain and what the rule asks. */
-function eachTranslation({ tables }: Ruleset, visit: (place: string, port: number) => void): void {
-  for (const { name, rules } of tables.find((table) => table.name === 'nat')?.chains.values() ?? []) {
-    for (const rule of rules) {
-      const [target] = rule.statements;
-      if (target?.kind === 'dnat' && target.port !== undefined) visit(`${name} ${canonicalMatches(rule)}`, target.port);
-    }
-  }
-}
 
 /** With the relay's name in place of a number that only stands for its port. */
 function named(chain: Chain, stand: StandIns): Chain {

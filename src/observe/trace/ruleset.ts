@@ -16,6 +16,8 @@ export interface Ruleset {
   readonly virtualServers?: ReadonlyMap<string, Balancer>;
   /** Processes of this host that pass on what is delivered to them, by `tcp 192.0.2.10:40123`. */
   readonly relays?: ReadonlyMap<string, Balancer>;
+  /** `tcp 40123`: ports at which processes of this host listen, where it is known. */
+  readonly listening?: ReadonlySet<string>;
 }
 
 /** What stands beside rules. */
@@ -49,6 +51,8 @@ export interface BalancerDestination {
   /** 0: it gets no new connections. */
   readonly weight: number;
   readonly text: string;
+  /** How many connections it was given, where that is counted. */
+  readonly connections?: number;
 }
 
 /** What a virtual server or a relay is found by. */

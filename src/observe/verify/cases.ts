@@ -10,6 +10,8 @@ export interface Neighbourhood {
   readonly pod: Client | undefined;
   readonly outside: Client;
   readonly nodeIp: string;
+  /** What a process of this node sends to such an address has it as its source too. */
+  readonly isOwnIp: (ip: string) => boolean;
   /** Addresses on which node ports are asked. */
   readonly nodePortIps: readonly string[];
   readonly asksLoopback: boolean;
@@ -33,11 +35,11 @@ const LOOPBACK = '127.0.0.1';
 function clientsOf(
   port: ServicePort,
   dst: string,
-  { pod, outside, nodeIp, nodePortIps }: Neighbourhood,
+  { pod, outside, nodeIp, nodePortIps, isOwnIp }: Neighbourhood,
 ): readonly Client[] {
   return [
     ...(pod ? [pod] : []),
-    host(nodePortIps.includes(dst) ? dst : nodeIp),
+    host(nodePortIps.includes(dst) || isOwnIp(dst) ? dst : nodeIp),
     outside,
     ...port.backends.reachable
       .filter(({ isLocal, ip }) => isLocal && ip !== nodeIp)

@@ -4,8 +4,10 @@ import { hostPort } from '../../lib/ip.ts';
 import type { Origins } from '../trace/origin.ts';
 import type { Hop, Outcome, Packet } from '../trace/packet.ts';
 import type { Chain, Ruleset } from '../trace/ruleset.ts';
-import { chainDrift, type Drift, type DriftScope, rowDrift } from './drift.ts';
+import { besideDrift } from './beside-drift.ts';
+import { chainDrift, type Drift, type DriftScope } from './drift.ts';
 import { classOf, type Fate } from './outcome-class.ts';
+import { rowDrift } from './row-drift.ts';
 
 export type CauseKind =
   | 'foreign-rule' // somebody else's rule decides, or changes the packet
@@ -21,6 +23,7 @@ export type CauseKind =
   | 'stale-endpoint' // a rule leads to an address that is no endpoint (any more)
   | 'wrong-probability'
   | 'wrong-order'
+  | 'dead-relay' // the process that should take connections does not run
   | 'plan' // the planned rules themselves do something else than the objects mean
   | 'unexplained';
 
@@ -52,7 +55,13 @@ export function causeOf(evidence: Evidence): Cause {
   const foreign = (isToBlame: (hop: Hop) => boolean): Cause | undefined =>
     suspects.map((outcome) => foreignCause(outcome, evidence, isToBlame)).find((cause) => cause !== undefined);
   // Marks of others are common and mostly harmless, so they are the last to be suspected.
-  return foreign(decides) ?? driftCause(evidence) ?? rowCause(evidence) ?? foreign(marks) ?? { kind: 'unexplained' };
+  return (
+    foreign(decides) ??
+    driftCause(evidence) ??
+    rowCause(evidence) ??
+    relayCause(evidence) ??
+    foreign(marks) ?? { kind: 'unexplained' }
+  );
 }
 
 function foreignCause(
@@ -118,7 +127,44 @@ function rowCause(evidence: Evidence): Cause | undefined {
     const drift = drifts.find((one) => !('row' in one) || isAbout(one.row));
     if (drift) return fromDrift(drift, evidence);
   }
-  return undefined;
+  const beside = besideOf(evidence).find((one) => 'row' in one && isAboutPacket(one, evidence));
+  return beside && fromDrift(beside, evidence);
+}
+
+const driftsBeside = new WeakMap<Ruleset, readonly Drift[]>();
+
+/** The same for all cases of one verification. */
+function besideOf({ plannedRules, heldRules, scope }: Evidence): readonly Drift[] {
+  const known = driftsBeside.get(heldRules);
+  if (known) return known;
+  const drifts = besideDrift(plannedRules, heldRules, scope);
+  driftsBeside.set(heldRules, drifts);
+  return drifts;
+}
+
+/** It names an address that the packet has, or would have, on its way. */
+function isAboutPacket(drift: Drift & { readonly row: string }, { asked, planned }: Evidence): boolean {
+  const ways = planned.flatMap(({ hops }) =>
+    hops.flatMap(({ did }) => ('ip' in did && did.ip !== undefined ? [did.ip] : [])),
+  );
+  const text = `${drift.chain} ${drift.row}`;
+  const isNamed = [asked.dst, asked.src, ...ways].some((ip) =>
+    new RegExp(`${NO_IP_BEFORE}${escaped(ip)}${NO_IP_AFTER}`).test(text),
+  );
+  return isNamed || drift.row === String(asked.dstPort);
+}
+
+const NO_IP_BEFORE = '(?<![0-9a-f.:])';
+const NO_IP_AFTER = '(?![0-9a-f.]|:[0-9a-f]*:)';
+
+function escaped(ip: string): string {
+  return ip.replaceAll('.', '\\.');
+}
+
+/** Rules lead to a relay that should be there. */
+function relayCause({ held }: Evidence): Cause | undefined {
+  const dead = held.map(({ hops }) => hops.at(-1)).find((hop) => hop?.chain.origin === 'relay');
+  return dead && { kind: 'dead-relay', ...placeOf(dead) };
 }
 
 function fromDrift(drift: Drift, evidence: Evidence): Cause {
@@ -185,6 +231,7 @@ const WORDS: Readonly<Record<CauseKind, string>> = {
   'stale-endpoint': 'a rule leads to an address that is no endpoint',
   'wrong-probability': 'a rule takes the wrong share',
   'wrong-order': 'rules are in the wrong order',
+  'dead-relay': 'no relay takes what rules lead to it',
   plan: 'the planned rules are wrong themselves, which is a fault of the proxy',
   unexplained: 'no rule could be blamed',
 };

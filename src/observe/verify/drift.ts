@@ -1,6 +1,8 @@
 // In: two rulesets.  Out: what one chain of ours, or all, have too much, too little, or in another order.
-import type { Chain, ElementSet, Rule, Ruleset } from '../trace/ruleset.ts';
+import type { Chain, Rule, Ruleset } from '../trace/ruleset.ts';
+import { besideDrift } from './beside-drift.ts';
 import { canonicalRule, withoutChance } from './canonical.ts';
+import { rowDrift } from './row-drift.ts';
 
 export type Drift = { readonly table: string; readonly chain: string } & DriftKind;
 
@@ -24,10 +26,12 @@ export interface DriftScope {
   readonly isOurRule: (rule: Rule) => boolean;
   /** In chains where services stand side by side their order means nothing. */
   readonly isUnordered: (chain: string) => boolean;
+  /** Addresses whose virtual servers are somebody else's, whatever they look like. */
+  readonly isExcluded?: (ip: string) => boolean;
 }
 
 export function driftOf(planned: Ruleset, held: Ruleset, scope: DriftScope): readonly Drift[] {
-  return planned.tables.flatMap(({ name, chains, sets, origin }) => {
+  const ofTables = planned.tables.flatMap(({ name, chains, sets, origin }) => {
     const own = held.tables.find((table) => table.name === name && table.origin === origin);
     const others = held.tables.filter((table) => table.name === name && table !== own);
     const isOurs = (chain: string): boolean => scope.isOurChain(chain);
@@ -42,6 +46,7 @@ export function driftOf(planned: Ruleset, held: Ruleset, scope: DriftScope): rea
       ...copies.map(({ chain, table }): Drift => ({ table: name, chain, kind: 'second-copy', tables: table.origin })),
     ];
   });
+  return [...ofTables, ...besideDrift(planned, held, scope)];
 }
 
 export function chainDrift(planned: Chain, held: Chain | undefined, scope: DriftScope): readonly Drift[] {
@@ -67,27 +72,6 @@ export function chainDrift(planned: Chain, held: Chain | undefined, scope: Drift
   if (drifts.length > 0 || scope.isUnordered(planned.name)) return drifts;
   const moved = theirs.find((rule, i) => canonicalRule(rule) !== canonicalRule(planned.rules[i]!));
   return moved && scope.isOurChain(planned.name) ? [{ ...at, kind: 'wrong-order', rule: moved.text }] : [];
-}
-
-/** What stands in a set that rules fill is nobody's plan. */
-export function rowDrift(table: string, planned: ElementSet, held: ElementSet | undefined): readonly Drift[] {
-  const at = { table, chain: planned.name };
-  if (planned.isDynamic) return [];
-  if (!held) return [{ ...at, kind: 'missing-chain' }];
-  const drifts: Drift[] = [];
-  for (const [key, value] of planned.elements) {
-    const there = held.elements.get(key);
-    if (there === undefined) drifts.push({ ...at, kind: 'missing-row', row: rowText(key, value) });
-    else if (there !== value)
-      drifts.push({ ...at, kind: 'wrong-row', row: rowText(key, there), planned: rowText(key, value) });
-  }
-  for (const [key, value] of held.elements)
-    if (!planned.elements.has(key)) drifts.push({ ...at, kind: 'extra-row', row: rowText(key, value) });
-  return drifts;
-}
-
-function rowText(key: string, value: string): string {
-  return value === '' ? key : `${key} : ${value}`;
 }
 
 function missingRules(rules: readonly Rule[], at: { readonly table: string; readonly chain: string }): Drift[] {

@@ -13,6 +13,8 @@ export interface NodeFacts {
   readonly podCIDRs: readonly string[];
   readonly detector: LocalDetector;
   readonly nodePortAddresses: NodePortAddresses;
+  /** Addresses that the node has for Services. */
+  readonly serviceIps: ReadonlySet<string> | undefined;
 }
 
 export function neighbourhoodOf(model: NodeModel, book: AddressBook, facts: NodeFacts): Neighbourhood {
@@ -27,6 +29,7 @@ export function neighbourhoodOf(model: NodeModel, book: AddressBook, facts: Node
     // By a device that is no pod's, where pods are told by theirs.
     outside: { name: 'an outside client', ip: outside, device: outsideDevice(detector), isThisHost: false },
     nodeIp,
+    isOwnIp: (ip) => hostIps.includes(ip) || (facts.serviceIps?.has(ip) ?? false),
     nodePortIps: nodePortIps(
       facts,
       hostIps.filter((ip) => familyOf(ip) === family),

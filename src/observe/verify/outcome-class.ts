@@ -39,9 +39,15 @@ export function fatesOf(outcomes: readonly Outcome[]): readonly Fate[] {
     const [known = [], fresh = []] = [true, false].map((wanted) =>
       same.filter(({ conditions }) => conditions.some(({ kind, holds }) => kind === 'remembered' && holds) === wanted),
     );
-    return { fresh: sharesOf(fresh), remembered: known.map(classOf).sort() };
+    const shares = sharesOf(fresh);
+    // Whoever is refused whatever is remembered of him has nothing of it.
+    const isRefusal = (end: string): boolean => shares.size === 1 && shares.has(end) && REFUSALS.has(end);
+    const remembered = known.map(classOf).filter((end) => !isRefusal(end));
+    return { fresh: shares, remembered: remembered.sort() };
   });
 }
+
+const REFUSALS = new Set([DROPPED, REJECTED]);
 
 const NONE: readonly string[] = [];
 

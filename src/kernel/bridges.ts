@@ -1,6 +1,6 @@
 // Which packets of this host come through a bridge that shows them to iptables.
 import { existsSync } from 'node:fs';
-import { readSysctlIfAny } from '../../kernel/sysctl.ts';
+import { readSysctlIfAny } from './sysctl.ts';
 
 /** Undefined where it depends on a device that is not known. */
 export function isBridged(device: string | undefined): boolean | undefined {
