@@ -258,6 +258,8 @@ async function familyLoop(
       log.error(note, 'Failed to start service healthcheck');
       observers.listenEvent(failure.service, 'FailedToStartServiceHealthcheck', note);
     },
+    onChange: (change, service, port) =>
+      log.info(`Health-check port ${change}`, { ipFamily: family, service, port }, LISTENER_LEVEL),
   });
   return new FamilyLoop({
     family,
@@ -289,6 +291,8 @@ async function familyLoop(
     onTrouble: (of, kind, text) => console?.trouble(of, kind, text),
   });
 }
+
+const LISTENER_LEVEL = 3;
 
 /** Where nobody asked for it, nothing of it is loaded. */
 async function openConsole(agent: Agent, settings: NodeSettings): Promise<AgentConsole | undefined> {

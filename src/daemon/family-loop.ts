@@ -192,11 +192,19 @@ export class FamilyLoop {
       },
       2,
     );
+    this.#logDetails(model);
     await serviceHealth.sync(healthCheckedServices(model));
     this.#owesStrayFlows ||= owed.strayFlows;
     this.#owesStaleFlows ||= owed.staleFlows || this.#owesStrayFlows;
     if (this.#owesStaleFlows) await this.#cleanFlows(report);
     return !this.#owesStaleFlows;
+  }
+
+  #logDetails(model: NodeModel): void {
+    const { family, runtime, log } = this.#options;
+    if (log.isEnabled(4) && model.changed.size > 0)
+      log.info('Changed', { ipFamily: family, services: model.changed }, 4);
+    if (log.isEnabled(5)) log.info('Rules', { ipFamily: family, rules: runtime.print() }, 5);
   }
 
   async #cleanFlows({ flows, model }: SyncReport): Promise<void> {

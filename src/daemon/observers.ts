@@ -99,6 +99,7 @@ export class Observers {
       bindAddress,
       isHardFail: configuration.bindAddressHardFail,
       onRetry: (error: Error) => log.error(error, name),
+      onListening: () => log.info('Listening', { bindAddress }, 3),
       onFatal: (error: Error) => {
         this.nodeEvent('Warning', reason, error.message);
         onFatal(error);

@@ -12,6 +12,8 @@ export interface ModeRuntime {
   sync(): Promise<SyncReport>;
   /** It is known what the kernel holds, so the next sync writes only what changed. */
   knowsKernel(): boolean;
+  /** The rules last planned, as the mode's own tool would write them. */
+  print(): string;
   /** What was last resolved, also if it could not be applied. */
   model(): NodeModel | undefined;
   /** What is owed to those who wait for a successful sync; taking it clears it. */
@@ -46,7 +48,7 @@ export interface ForeignHands {
 export function commonRuntime<Facts, Plan, Held, Change, Drivers>(
   state: FamilyState<Facts, Plan, Held, Change, Drivers>,
   onReport: (report: SyncReport<Plan, Change>) => void,
-): Pick<ModeRuntime, 'name' | 'sync' | 'knowsKernel' | 'model' | 'takeOwed' | 'flowsCleaned' | 'distrust'> {
+): Pick<ModeRuntime, 'name' | 'sync' | 'knowsKernel' | 'print' | 'model' | 'takeOwed' | 'flowsCleaned' | 'distrust'> {
   let isDistrusted = false;
   return {
     name: state.mode.name,
@@ -58,6 +60,7 @@ export function commonRuntime<Facts, Plan, Held, Change, Drivers>(
       return report;
     },
     knowsKernel: () => state.held !== undefined,
+    print: () => (state.plan === undefined ? '' : state.mode.print(state.plan)),
     model: () => state.model,
     takeOwed: () => {
       const { owed } = state;

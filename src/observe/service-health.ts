@@ -24,6 +24,8 @@ export interface ServiceHealthOptions {
   readonly isProxyHealthy: () => boolean;
   /** No listener of the service is open now; the next sync tries again. */
   readonly onBindFailure: (failure: BindFailure) => void;
+  /** The listeners of a service, as `namespace/name`, came or went. */
+  readonly onChange?: (change: 'opened' | 'closed', service: string, port: number) => void;
 }
 
 export interface ListenerChanges {
@@ -76,9 +78,11 @@ export class ServiceHealthServers {
   }
 
   async #closeListeners(key: string): Promise<void> {
-    const servers = this.#open.get(key)?.servers ?? [];
+    const open = this.#open.get(key);
+    if (!open) return;
     this.#open.delete(key);
-    await Promise.all(servers.map(closeServer));
+    await Promise.all(open.servers.map(closeServer));
+    this.#options.onChange?.('closed', key, open.port);
   }
 
   async #openListeners(service: HealthCheckedService): Promise<void> {
@@ -97,6 +101,7 @@ export class ServiceHealthServers {
       }
     }
     this.#open.set(keyOf(service), { port: service.port, servers });
+    this.#options.onChange?.('opened', keyOf(service), service.port);
   }
 
   #answer({ namespace, name }: HealthCheckedService): RequestListener {

@@ -16,11 +16,24 @@ interface Setup {
   readonly isProxyHealthy?: () => boolean;
 }
 
-function setUp(t: TestContext, { addresses = ['127.0.0.1'], isProxyHealthy = () => true }: Setup = {}) {
+interface SetUp {
+  readonly servers: ServiceHealthServers;
+  readonly failures: BindFailure[];
+  /** Listeners that came and went. */
+  readonly told: string[];
+}
+
+function setUp(t: TestContext, { addresses = ['127.0.0.1'], isProxyHealthy = () => true }: Setup = {}): SetUp {
   const failures: BindFailure[] = [];
-  const servers = new ServiceHealthServers({ addresses, isProxyHealthy, onBindFailure: (f) => failures.push(f) });
+  const told: string[] = [];
+  const servers = new ServiceHealthServers({
+    addresses,
+    isProxyHealthy,
+    onBindFailure: (failure) => failures.push(failure),
+    onChange: (change, service, port) => told.push(`${change} ${service} ${port}`),
+  });
   t.after(() => servers.close());
-  return { servers, failures };
+  return { servers, failures, told };
 }
 
 function checkout(port: number, localEndpoints: number): HealthCheckedService {
@@ -77,7 +90,7 @@ test('no local endpoint, or an unhealthy proxy, answers 503', async (t) => {
 });
 
 test('a removed service and a changed port close the old listener at once', async (t) => {
-  const { servers } = setUp(t);
+  const { servers, told } = setUp(t);
   const [first, second] = [await freePort(), await freePort()];
   await servers.sync([checkout(first, 1)]);
   await servers.sync([checkout(second, 1)]);
@@ -85,6 +98,13 @@ test('a removed service and a changed port close the old listener at once', asyn
   assert.equal((await ask(second, '/')).status, 200);
   await servers.sync([]);
   await assert.rejects(ask(second, '/'), { code: 'ECONNREFUSED' });
+  const name = 'shop/checkout-lb';
+  assert.deepEqual(told, [
+    `opened ${name} ${first}`,
+    `closed ${name} ${first}`,
+    `opened ${name} ${second}`,
+    `closed ${name} ${second}`,
+  ]);
 });
 
 test('two services can swap their ports in one sync', async (t) => {

@@ -67,6 +67,17 @@ describe('an agent in the place of another kube-proxy', () => {
     assert.match(agent.log, /^I.*"Using iptables Proxier"$/m);
   });
 
+  test('says more the more it is asked to: listeners, changes, rules', async () => {
+    bed.apply(BALANCED);
+    const agent = await bed.start({ args: ['-v', '5'] });
+    await agent.said(/"Health-check port opened" ipFamily="IPv4" service="test\/balanced" port=31000$/m);
+    await agent.said(/"Listening" bindAddress="0\.0\.0\.0:10256"$/m);
+    await agent.said(/"Changed" ipFamily="IPv4" services=\[.*"test\/web".*\]$/m);
+    await agent.said(/"Rules" ipFamily="IPv4" rules="\*.*-A KUBE-SERVICES .*10\.96\.3\.1/m);
+    bed.delete(BALANCED);
+    await agent.said(/"Health-check port closed" ipFamily="IPv4" service="test\/balanced" port=31000$/m);
+  });
+
   test('says that IPVS mode is deprecated before it finds out whether the kernel has it', async () => {
     const agent = await bed.start({ config: { mode: 'ipvs' } });
     await agent.said(/^E.*"The ipvs proxier is now deprecated and may be removed in a future release\. Please use/m);
