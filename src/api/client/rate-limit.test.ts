@@ -39,3 +39,10 @@ test('a negative rate is no limit', async () => {
   const limit = new RateLimit(-1, 1, steppingClock());
   for (let i = 0; i < 100; i++) assert.equal(await limit.take(), 0);
 });
+
+test('zero is the default: ten at once, then five a second', async () => {
+  const limit = new RateLimit(0, 0, steppingClock());
+  const waits: number[] = [];
+  for (let i = 0; i < 12; i++) waits.push(await limit.take());
+  assert.deepEqual(waits, [...Array(10).fill(0), 200, 200]);
+});

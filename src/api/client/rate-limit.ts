@@ -1,6 +1,10 @@
 // The token bucket in front of all requests of one agent, so that a node in trouble does not add to the server's.
 import type { Clock } from '../../lib/clock.ts';
 
+/** What clients of Kubernetes take 0 for. */
+const DEFAULT_QPS = 5;
+const DEFAULT_BURST = 10;
+
 export class RateLimit {
   readonly #qps: number;
   readonly #burst: number;
@@ -8,12 +12,12 @@ export class RateLimit {
   #tokens: number;
   #filledAt: number;
 
-  /** A negative qps is no limit. */
+  /** A negative qps is no limit; zero, of either, is the default. */
   constructor(qps: number, burst: number, clock: Clock) {
-    this.#qps = qps;
-    this.#burst = burst;
+    this.#qps = qps || DEFAULT_QPS;
+    this.#burst = burst || DEFAULT_BURST;
     this.#clock = clock;
-    this.#tokens = burst;
+    this.#tokens = this.#burst;
     this.#filledAt = clock.now();
   }
 
