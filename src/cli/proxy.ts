@@ -1,7 +1,7 @@
 // `portolan proxy`, and the program kube-proxy: the daemon, with upstream's flags, texts and exit codes.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
-import { complete, type Invocation } from '../config/options.ts';
+import { complete, fileProblem, type Invocation } from '../config/options.ts';
 import { configurationYaml } from '../config/write.ts';
 import { createLog, type Log } from '../observe/log.ts';
 
@@ -29,6 +29,7 @@ type Runnable = Extract<Invocation, { readonly action: 'write-config' | 'cleanup
 
 /** Ends the process at once: sockets and timers of a running agent would keep it alive, and its log is never buffered. */
 async function runLogged(invocation: Runnable, log: Log): Promise<never> {
+  process.on('uncaughtException', (error) => crash(error, log));
   try {
     process.exit(await perform(invocation, log));
   } catch (error) {
@@ -38,11 +39,17 @@ async function runLogged(invocation: Runnable, log: Log): Promise<never> {
   }
 }
 
+/** A mistake of ours: one record of the log like any other, and an exit code of its own. */
+function crash(error: unknown, log: Log): never {
+  log.error(error instanceof Error ? (error.stack ?? error) : error, 'Crashed');
+  process.exit(2);
+}
+
 async function perform(invocation: Runnable, log: Log): Promise<number> {
   const { action, ...ready } = invocation;
   switch (action) {
     case 'write-config':
-      writeFileSync(ready.writeConfigTo, configurationYaml(ready.configuration));
+      writeConfiguration(ready.writeConfigTo, configurationYaml(ready.configuration));
       log.info('Wrote configuration', { file: ready.writeConfigTo });
       return 0;
     case 'cleanup': {
@@ -56,6 +63,14 @@ async function perform(invocation: Runnable, log: Log): Promise<number> {
       const { runAgent } = await import('../daemon.ts');
       return runAgent({ ready, log, initOnly: action === 'init-only' });
     }
+  }
+}
+
+function writeConfiguration(path: string, yaml: string): void {
+  try {
+    writeFileSync(path, yaml);
+  } catch (error) {
+    throw new Error(fileProblem(path, error), { cause: error });
   }
 }
 

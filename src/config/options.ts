@@ -172,7 +172,8 @@ function readDocument(path: string, readFile: ReadFile): ReadDocument | { readon
   return { ...decoded, text };
 }
 
-function fileProblem(path: string, error: unknown): string {
+/** In the words operators know: `open <path>: no such file or directory`. */
+export function fileProblem(path: string, error: unknown): string {
   const { code } = error as { code?: unknown };
   if (code === 'ENOENT') return `open ${path}: no such file or directory`;
   if (code === 'EACCES') return `open ${path}: permission denied`;

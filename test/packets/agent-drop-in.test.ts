@@ -166,6 +166,16 @@ describe('an agent in the place of another kube-proxy', () => {
     await bed.rulesFollow();
   });
 
+  test('ends with a code of its own if it crashes, and with one line that says where', async () => {
+    // As soon as the program is set up for it.
+    const crash = 'setInterval(()=>{if(process.listenerCount("uncaughtException"))throw(Error("oops"))},50)';
+    const agent = await bed.start({
+      env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(crash)}` },
+    });
+    assert.deepEqual(await agent.process.exited, { status: 2, signal: null }, agent.log);
+    assert.match(agent.log, /^E.*"Crashed" err="Error: oops\\n .*"$/m);
+  });
+
   test('says that --cleanup failed as it says every other failure', async () => {
     await bed.startSynced();
     await bed.stop();
