@@ -96,6 +96,7 @@ function noteMissingDetector(settings: NodeSettings, log: Log): void {
 /** What cannot be set is said with its consequence; Services go on working without it. */
 export async function tuneKernel(settings: NodeSettings, log: Log): Promise<void> {
   const { configuration } = settings;
+  if (configuration.mode === 'ipvs') await (await import('./ipvs-runtime.ts')).requireIpvs();
   const tunings = [
     ...conntrackTunings(configuration.conntrack, machineCpus()),
     ...(configuration.mode === 'iptables' ? iptablesTunings(takesLocalhostNodePorts(settings, 'IPv4')) : []),

@@ -10,7 +10,7 @@ import type { NodeIdentity } from '../model/resolve.ts';
 import { DEVICE, type IpvsDrivers } from '../modes/ipvs/apply.ts';
 import type { IpvsChange, IpvsState } from '../modes/ipvs/diff.ts';
 import { DrainList } from '../modes/ipvs/drain.ts';
-import { foundMissing } from '../modes/ipvs/drift.ts';
+import { foundDifference } from '../modes/ipvs/drift.ts';
 import { type IpvsFacts, ipvsFacts } from '../modes/ipvs/facts.ts';
 import { ipvsMode } from '../modes/ipvs/ipvs.ts';
 import type { IpvsPlan } from '../modes/ipvs/plan.ts';
@@ -24,11 +24,20 @@ import { commonRuntime, type ModeRuntime } from './runtime.ts';
 /** Shared by both families. */
 export type IpvsHost = Pick<IpvsDrivers, 'ipvs' | 'sets' | 'links'>;
 
+/** Throws if the kernel has no IPVS. Where it is a module, asking loads it, and its settings are there from then on. */
+export async function requireIpvs(): Promise<void> {
+  (await openIpvs()).close();
+}
+
+async function openIpvs(): Promise<Ipvs> {
+  const ipvs = await Ipvs.open();
+  if (!ipvs) throw cannotUse('ipvs not supported by the kernel (module ip_vs)');
+  return ipvs;
+}
+
 /** Opens the drivers and checks that IPVS mode can work here. Throws with the reason if it cannot. */
 export async function openIpvsHost(configuration: IpvsConfiguration): Promise<IpvsHost> {
-  const ipvs = await Ipvs.open();
-  if (!ipvs) throw cannotUse('the kernel has no IPVS (module ip_vs)');
-  const host = { ipvs, sets: new IpSets(), links: new Links() };
+  const host = { ipvs: await openIpvs(), sets: new IpSets(), links: new Links() };
   await prepareHost(host, configuration);
   return host;
 }
@@ -73,10 +82,9 @@ export function ipvsRuntime(options: IpvsRuntimeOptions): ModeRuntime {
     checksHourly: true,
     watch: async (listener, signal) => {
       const lookForDrift = async (): Promise<void> => {
-        const { plan } = state;
-        if (!plan || state.held !== plan) return; // a sync is under way, or failed; it will see for itself
-        const missing = await foundMissing(drivers, plan);
-        if (missing && state.held === plan) listener.changed(missing);
+        // While a sync is under way, or has failed, there is nothing to compare with; it will see for itself.
+        const found = await foundDifference(drivers, () => (state.held === state.plan ? state.plan : undefined));
+        if (found) listener.changed(found);
       };
       let untilLookMs = options.syncPeriodMs;
       while (!signal.aborted) {

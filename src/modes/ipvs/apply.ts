@@ -28,7 +28,12 @@ export interface IpvsDrivers {
 }
 
 export async function read(drivers: IpvsDrivers): Promise<IpvsState> {
-  const { family, ipvs, sets, links, iptables } = drivers;
+  return readBeside(drivers, await drivers.iptables.save());
+}
+
+/** `save`: the text of iptables-save, where it is known. */
+export async function readBeside(drivers: IpvsDrivers, save: string): Promise<IpvsState> {
+  const { family, ipvs, sets, links } = drivers;
   const servers: HeldServer[] = [];
   for (const server of await ipvs.servers()) {
     if (familyOf(server.ip) === family) servers.push({ server, backends: await ipvs.backends(server) });
@@ -38,7 +43,7 @@ export async function read(drivers: IpvsDrivers): Promise<IpvsState> {
     servers,
     sets: await heldSets(sets, family),
     addresses: await boundAddresses(links, family),
-    ...heldChains(await iptables.save()),
+    ...heldChains(save),
   };
 }
 

@@ -72,6 +72,36 @@ export function heldChains(save: string): HeldChains {
   return { chains, jumps, referenced };
 }
 
+/** A line for people on how the rules of our chains differ from those that were written, as far as their number tells: iptables
+ *  prints rules in words of its own. Undefined if it does not. In: the text of iptables-save. */
+export function foundOtherRules(save: string, rules: IpvsRules): string | undefined {
+  const { jumps } = heldChains(save);
+  const missing = JUMPS.find((_, i) => !jumps.has(i));
+  if (missing) return `the rule that leads from ${missing.from} of table ${missing.table} to our chains is gone`;
+  const held = ruleCounts(save.split('\n'));
+  const wanted = ruleCounts(['*nat', ...rules.nat, '*filter', ...rules.filter]);
+  for (const table of ['nat', 'filter'] as const) {
+    for (const chain of ownChains(table)) {
+      const [are, should] = [held, wanted].map((counts) => counts.get(`${table} ${chain}`) ?? 0);
+      if (are !== should) return `chain ${chain} of table ${table} has ${are} rules instead of ${should}`;
+    }
+  }
+  return undefined;
+}
+
+/** By `nat KUBE-SERVICES`. */
+function ruleCounts(lines: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  let table = '';
+  for (const line of lines) {
+    if (line.startsWith('*')) table = line.slice(1).trimEnd();
+    if (!line.startsWith('-A ')) continue;
+    const key = `${table} ${line.split(' ', 2)[1]}`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}
+
 /** Every chain written anew. `jumps`: lines that put missing ones in place. */
 export function restoreLines(
   rules: IpvsRules,

@@ -1,5 +1,6 @@
 // In: what the kernel holds, and the plan.  Out: the steps that lead from one to the other, in an order in which no client
-// meets a half-made service: servers and entries, then rules, then the address that makes packets come; and back again.
+// meets a half-made service: servers and entries, then rules, then the address that makes packets come; and back again. Where the
+// rules take the place of another mode's, the address comes before them.
 
 import { entryText, type SetEntry } from '../../kernel/ipset-codec.ts';
 import type { RealServer, RealServerState, ServerKey, VirtualServer } from '../../kernel/ipvs-codec.ts';
@@ -101,7 +102,13 @@ function fullSteps(held: IpvsState, plan: IpvsPlan): IpvsStep[] {
   steps.restore = restoreLines(rules, hadLocalClients, (table) =>
     JUMPS.flatMap(({ table: of, from, rule }, i) => (of !== table || held.jumps.has(i) ? [] : [`-I ${from} ${rule}`])),
   );
+  steps.replacesOthers = isOfAnotherMode(held);
   return steps.inOrder();
+}
+
+/** Modes share a chain; that it stands without one that only we have tells whose it is. */
+function isOfAnotherMode({ chains }: HeldChains): boolean {
+  return chains.nat.has('KUBE-SERVICES') && !chains.filter.has('KUBE-IPVS-FILTER');
 }
 
 /** Whose is a virtual server? Ours are those on kube-ipvs0's addresses and those that our sets name; whatever else runs on
@@ -122,6 +129,9 @@ export function ownership({ sets, addresses }: Pick<IpvsState, 'sets' | 'address
 
 class OrderedSteps {
   prepare = false;
+  /** The rules overwrite those of another mode, which lead packets away before anybody asks whose address they have: until
+   *  then our addresses do no harm, and from then on they are needed. */
+  replacesOthers = false;
   restore: readonly string[] | undefined;
   readonly servers: IpvsStep[] = [];
   readonly removedBackends: IpvsStep[] = [];
@@ -165,12 +175,13 @@ class OrderedSteps {
     const step =
       (kind: 'add-entry' | 'delete-entry') =>
       (entry: WantedEntry): IpvsStep => ({ kind, ...entry });
+    const rules: IpvsStep[] = this.restore ? [{ kind: 'restore', lines: this.restore }] : [];
+    const addresses = this.#addedAddresses;
     return [
       ...(this.prepare ? [{ kind: 'prepare' } as const] : []),
       ...this.servers,
       ...inSafeOrder(this.#addedEntries).map(step('add-entry')),
-      ...(this.restore ? [{ kind: 'restore', lines: this.restore } as const] : []),
-      ...this.#addedAddresses,
+      ...(this.replacesOthers ? [...addresses, ...rules] : [...rules, ...addresses]),
       ...this.removedBackends,
       ...this.#deletedAddresses,
       ...this.deletedServers,

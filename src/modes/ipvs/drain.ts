@@ -23,6 +23,10 @@ export class DrainList {
     return [...this.#draining.values()];
   }
 
+  isDraining(server: ServerKey, backend: RealServer): boolean {
+    return this.#draining.has(keyOf(server, backend));
+  }
+
   /** It is wanted again: true if it was on its way out, and still is in the kernel. */
   takeBack(server: ServerKey, backend: RealServer): boolean {
     return this.#draining.delete(keyOf(server, backend));
