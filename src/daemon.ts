@@ -261,6 +261,7 @@ async function familyLoop(
     onChange: (change, service, port) =>
       log.info(`Health-check port ${change}`, { ipFamily: family, service, port }, LISTENER_LEVEL),
   });
+  let hasFailed = false;
   return new FamilyLoop({
     family,
     runtime: await runtimes.create(family, settings, identity),
@@ -284,11 +285,17 @@ async function familyLoop(
       );
     },
     onReport: (report) => {
+      hasFailed = false;
       observers.nothingPending();
       agent.history.add(report, clock.wallNow());
       console?.synced(report);
     },
-    onTrouble: (of, kind, text) => console?.trouble(of, kind, text),
+    onTrouble: (of, kind, text) => {
+      console?.trouble(of, kind, text);
+      if (kind !== 'sync-failed' || hasFailed) return;
+      hasFailed = true; // one event for each row of failures: what fails on one node may fail on all of them
+      observers.nodeEvent('Warning', 'SyncFailed', `${of}: ${text}`);
+    },
   });
 }
 

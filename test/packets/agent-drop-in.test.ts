@@ -1,9 +1,11 @@
 // What others see of an agent that took the place of another kube-proxy: the API server, whoever reads its log, and load
 // balancers that ask its ports.
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import type { ApiServer } from '../../src/lab/apiserver/server.ts';
 import { TestAgent, until } from '../support/agent.ts';
@@ -154,6 +156,56 @@ describe('an agent in the place of another kube-proxy', () => {
       return `${type} ${reason}: ${message}`;
     });
     assert.ok(notes.includes(`Warning FailedToStartMetricServer: ${taken}`), notes.join('\n'));
+  });
+
+  test('counts a partial sync that failed, tells the Node once, and is unhealthy until a sync works again', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'portolan-fake-'));
+    const [fake, broken] = [join(folder, 'iptables-nft-restore'), join(folder, 'broken')];
+    const script = [
+      '#!/bin/sh',
+      `[ -e ${broken} ] || exec /usr/sbin/iptables-nft-restore "$@"`,
+      'echo no luck >&2',
+      'exit 1',
+    ];
+    writeFileSync(fake, `${script.join('\n')}\n`);
+    chmodSync(fake, 0o755);
+    const curl = async (url: string): Promise<string> =>
+      (await bed.network.exec('n1', ['curl', '-s', '-m', '5', '-w', '%{http_code}', url])).stdout;
+    const healthz = 'http://127.0.0.1:10256/healthz';
+    try {
+      const agent = await bed.startSynced({
+        config: { iptables: { syncPeriod: '1s', minSyncPeriod: '100ms' } },
+        env: { PATH: `${folder}:${process.env.PATH}` },
+      });
+      await agent.settled();
+      writeFileSync(broken, '');
+      bed.apply(slice('web', ['10.244.1.11', '10.244.2.11']));
+      await agent.said(/"Sync failed" .*failures=2/);
+      const metrics = await curl('http://127.0.0.1:10249/metrics');
+      assert.match(
+        metrics,
+        /^kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total{ip_family="IPv4"} 1$/m,
+      );
+      assert.match(metrics, /^kubeproxy_sync_partial_proxy_rules_duration_seconds_count{ip_family="IPv4"} 1$/m);
+      let page = '';
+      const answers = (code: number) => async (): Promise<boolean> => {
+        page = await curl(healthz);
+        return page.endsWith(String(code));
+      };
+      await until(answers(503), 20_000, () => page);
+      assert.match(
+        page,
+        /"nodeEligible":true,"healthy":false,"status":{"IPv4":{[^}]*"healthy":false},"IPv6":{[^}]*"healthy":true}}/,
+      );
+      rmSync(broken);
+      await until(answers(200), 20_000, () => page);
+      await bed.rulesFollow();
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+    const told = bed.server.list('events').filter((event) => (event as { reason?: string }).reason === 'SyncFailed');
+    assert.equal(told.length, 1);
+    assert.match((told[0] as { message?: string }).message ?? '', /^IPv4: .*no luck/);
   });
 
   test('goes on if its configuration file is deleted while it waits for the API server', async () => {
