@@ -4,9 +4,6 @@ import { withRetired } from '../flows/targets.ts';
 import { isInUserNamespace } from '../kernel/host.ts';
 import type { Iptables } from '../kernel/iptables.ts';
 import { readSysctlIfAny } from '../kernel/sysctl.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Family } from '../lib/ip.ts';
-import type { NodeIdentity } from '../model/resolve.ts';
 import { kernelState } from '../modes/iptables/apply.ts';
 import { watchCanary } from '../modes/iptables/canary.ts';
 import type { IptablesChange, KernelState } from '../modes/iptables/diff.ts';
@@ -14,21 +11,11 @@ import { INVALID_DROPPED_COUNTER, type IptablesFacts, LOCALHOST_NODE_PORTS_COUNT
 import { heldFlowTargets } from '../modes/iptables/held-flows.ts';
 import { iptablesMode } from '../modes/iptables/iptables.ts';
 import type { IptablesPlan } from '../modes/iptables/plan.ts';
-import { familyNodePorts, iptablesFacts, type NodeSettings } from '../node/facts.ts';
-import type { Log } from '../observe/log.ts';
+import { familyNodePorts, iptablesFacts } from '../node/facts.ts';
 import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
-import type { Tracker } from '../track/tracker.ts';
-import { commonRuntime, type ModeRuntime } from './runtime.ts';
+import { commonRuntime, type ModeRuntime, type RulesRuntimeOptions } from './runtime.ts';
 
-export interface IptablesRuntimeOptions {
-  readonly family: Family;
-  readonly iptables: Iptables;
-  readonly tracker: Tracker;
-  readonly identity: NodeIdentity;
-  readonly settings: NodeSettings;
-  readonly syncPeriodMs: number;
-  readonly clock: Clock;
-  readonly log: Log;
+export interface IptablesRuntimeOptions extends RulesRuntimeOptions {
   /** Makes a packet counter unless it exists; true if it does now. */
   readonly ensureCounter: (name: string) => Promise<boolean>;
   /** How many transactions of nf_tables this host has seen. */

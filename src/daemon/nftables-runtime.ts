@@ -3,27 +3,20 @@ import { once } from 'node:events';
 import type { Nftables } from '../kernel/nftables.ts';
 import type { NftEvent } from '../kernel/nftables-objects.ts';
 import { readSysctlIfAny } from '../kernel/sysctl.ts';
-import type { Family } from '../lib/ip.ts';
 import { isAtLeast } from '../lib/version.ts';
-import type { NodeIdentity } from '../model/resolve.ts';
 import { NftablesDriver } from '../modes/nftables/apply.ts';
 import type { KernelState, NftablesChange } from '../modes/nftables/diff.ts';
 import type { NftablesFacts } from '../modes/nftables/facts.ts';
 import { nftablesMode } from '../modes/nftables/nftables.ts';
 import type { NftablesPlan } from '../modes/nftables/plan.ts';
 import { type Count, type FrontendTraffic, TrafficTotals } from '../modes/nftables/traffic.ts';
-import { familyNodePorts, type NodeSettings, nftablesFacts } from '../node/facts.ts';
+import { familyNodePorts, nftablesFacts } from '../node/facts.ts';
 import type { CountedServices } from '../observe/service-metrics.ts';
 import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
-import type { Tracker } from '../track/tracker.ts';
-import { commonRuntime, type ModeRuntime } from './runtime.ts';
+import { commonRuntime, type ModeRuntime, type RuntimeOptions } from './runtime.ts';
 
-export interface NftablesRuntimeOptions {
-  readonly family: Family;
+export interface NftablesRuntimeOptions extends RuntimeOptions {
   readonly nftables: Nftables;
-  readonly tracker: Tracker;
-  readonly identity: NodeIdentity;
-  readonly settings: NodeSettings;
   /** `6.1.0-13-amd64` */
   readonly kernelVersion: string;
   /** Addresses of all interfaces of this host. */

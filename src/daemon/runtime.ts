@@ -1,11 +1,34 @@
 // A mode at work in one family: its pure half joined with the drivers, behind one interface for all modes.
 import { withoutRetired } from '../flows/targets.ts';
+import type { Iptables } from '../kernel/iptables.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Family } from '../lib/ip.ts';
 import type { NodeModel } from '../model/model.ts';
+import type { NodeIdentity } from '../model/resolve.ts';
 import type { ModeName } from '../modes/mode.ts';
 import type { RelayedConnections } from '../modes/userspace/relay-host.ts';
+import type { NodeSettings } from '../node/facts.ts';
+import type { Log } from '../observe/log.ts';
 import type { ProxyMetrics } from '../observe/proxy-metrics.ts';
 import type { CountedServices } from '../observe/service-metrics.ts';
 import { type FamilyState, NOTHING_OWED, type Owed, type SyncReport, sync } from '../pipeline.ts';
+import type { Tracker } from '../track/tracker.ts';
+
+/** What every mode is given. */
+export interface RuntimeOptions {
+  readonly family: Family;
+  readonly tracker: Tracker;
+  readonly identity: NodeIdentity;
+  readonly settings: NodeSettings;
+}
+
+/** And modes whose rules are iptables', which tells nobody of changes, so that it has to be looked at now and then. */
+export interface RulesRuntimeOptions extends RuntimeOptions {
+  readonly iptables: Iptables;
+  readonly syncPeriodMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
 export interface ModeRuntime {
   readonly name: ModeName;

@@ -1,13 +1,9 @@
 // Userspace mode at work in one family: its relays run in this process.
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import type { Iptables } from '../kernel/iptables.ts';
-import type { Clock } from '../lib/clock.ts';
 import { inMilliseconds } from '../lib/duration.ts';
-import type { Family } from '../lib/ip.ts';
 import { parsePortRange } from '../lib/port-range.ts';
 import type { NodeModel } from '../model/model.ts';
-import type { NodeIdentity } from '../model/resolve.ts';
 import type { UserspaceDrivers } from '../modes/userspace/apply.ts';
 import { Claims } from '../modes/userspace/claims.ts';
 import type { Traffic } from '../modes/userspace/connections.ts';
@@ -19,24 +15,14 @@ import type { RelayedConnections } from '../modes/userspace/relay-host.ts';
 import { RelayThreads } from '../modes/userspace/relay-threads.ts';
 import { type PortTraffic, portTraffic } from '../modes/userspace/traffic.ts';
 import { userspaceMode } from '../modes/userspace/userspace.ts';
-import type { NodeSettings } from '../node/facts.ts';
 import type { Log } from '../observe/log.ts';
 import { softLimit } from '../observe/process-metrics.ts';
 import type { CountedServices } from '../observe/service-metrics.ts';
 import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
-import type { Tracker } from '../track/tracker.ts';
 import { FatalError } from './fatal.ts';
-import { commonRuntime, type ModeRuntime } from './runtime.ts';
+import { commonRuntime, type ModeRuntime, type RulesRuntimeOptions } from './runtime.ts';
 
-export interface UserspaceRuntimeOptions {
-  readonly family: Family;
-  readonly iptables: Iptables;
-  readonly tracker: Tracker;
-  readonly identity: NodeIdentity;
-  readonly settings: NodeSettings;
-  readonly syncPeriodMs: number;
-  readonly clock: Clock;
-  readonly log: Log;
+export interface UserspaceRuntimeOptions extends RulesRuntimeOptions {
   /** A thread of relays ended by an error of ours. */
   readonly onLost: (error: Error) => void;
 }

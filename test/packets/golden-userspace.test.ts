@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { golden as goldenTopology } from '../../src/lab/network/golden.ts';
 import { Network } from '../../src/lab/network/network.ts';
 import type { PacketProbe } from '../../src/lab/network/probe.ts';
 import {
-  type Expected,
   expectedIn,
   GOLDEN_BASE,
   GOLDEN_NODES,
@@ -57,7 +57,8 @@ describe('recorded clusters, userspace mode', () => {
         for (const probe of ofClient) {
           const { shares: _, ...seen } = await network.probe(probe as PacketProbe);
           const { expect } = throughRelays(golden.name, step, probe, expectedIn('iptables', probe));
-          if (!isSame(seen, expect)) found.push(`step ${step} ${JSON.stringify(probe)} met ${JSON.stringify(seen)}`);
+          if (!isDeepStrictEqual(seen, expect))
+            found.push(`step ${step} ${JSON.stringify(probe)} met ${JSON.stringify(seen)}`);
         }
         return found;
       }),
@@ -65,12 +66,3 @@ describe('recorded clusters, userspace mode', () => {
     assert.deepEqual(surprises.flat(), []);
   }
 });
-
-function isSame(a: Expected, b: Expected): boolean {
-  try {
-    assert.deepEqual(a, b);
-    return true;
-  } catch {
-    return false;
-  }
-}
