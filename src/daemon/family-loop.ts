@@ -193,11 +193,11 @@ export class FamilyLoop {
       2,
     );
     this.#logDetails(model);
-    await serviceHealth.sync(healthCheckedServices(model));
+    const listensEverywhere = await serviceHealth.sync(healthCheckedServices(model));
     this.#owesStrayFlows ||= owed.strayFlows;
     this.#owesStaleFlows ||= owed.staleFlows || this.#owesStrayFlows;
     if (this.#owesStaleFlows) await this.#cleanFlows(report);
-    return !this.#owesStaleFlows;
+    return listensEverywhere && !this.#owesStaleFlows;
   }
 
   #logDetails(model: NodeModel): void {

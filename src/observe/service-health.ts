@@ -22,7 +22,7 @@ export interface ServiceHealthOptions {
   /** `0.0.0.0`, `::`, or the node addresses that node ports are restricted to. One family. */
   readonly addresses: readonly string[];
   readonly isProxyHealthy: () => boolean;
-  /** No listener of the service is open now; the next sync tries again. */
+  /** No listener of the service is open now; the next sync tries again. Told once for each reason until one opens. */
   readonly onBindFailure: (failure: BindFailure) => void;
   /** The listeners of a service, as `namespace/name`, came or went. */
   readonly onChange?: (change: 'opened' | 'closed', service: string, port: number) => void;
@@ -49,14 +49,16 @@ export class ServiceHealthServers {
   readonly #options: ServiceHealthOptions;
   readonly #open = new Map<string, { readonly port: number; readonly servers: readonly Server[] }>();
   readonly #localEndpoints = new Map<string, number>();
-  #last: Promise<void> = Promise.resolve();
+  /** Why a service's listeners could not be opened. */
+  readonly #failures = new Map<string, string>();
+  #last: Promise<boolean> = Promise.resolve(true);
 
   constructor(options: ServiceHealthOptions) {
     this.#options = options;
   }
 
-  /** Opens and closes listeners until they are those wanted. Calls wait for each other. */
-  sync(services: Iterable<HealthCheckedService>): Promise<void> {
+  /** Opens and closes listeners until they are those wanted; resolves to whether all are. Calls wait for each other. */
+  sync(services: Iterable<HealthCheckedService>): Promise<boolean> {
     const wanted = new Map([...services].map((service) => [keyOf(service), service]));
     // Counts first, and at once: an open port must not go on saying what no longer holds while others are being opened.
     this.#localEndpoints.clear();
@@ -66,15 +68,17 @@ export class ServiceHealthServers {
     return this.#last;
   }
 
-  close(): Promise<void> {
-    return this.sync([]);
+  async close(): Promise<void> {
+    await this.sync([]);
   }
 
-  async #reconcile(wanted: ReadonlyMap<string, HealthCheckedService>): Promise<void> {
+  async #reconcile(wanted: ReadonlyMap<string, HealthCheckedService>): Promise<boolean> {
     const ports = new Map([...this.#open].map(([key, { port }]) => [key, port]));
     const changes = listenerChanges(ports, wanted);
     await Promise.all(changes.close.map((key) => this.#closeListeners(key)));
+    for (const key of this.#failures.keys()) if (!wanted.has(key)) this.#failures.delete(key);
     for (const service of changes.open) await this.#openListeners(service);
+    return this.#failures.size === 0;
   }
 
   async #closeListeners(key: string): Promise<void> {
@@ -96,10 +100,13 @@ export class ServiceHealthServers {
         // Half a service's addresses would make its load balancer see two different nodes.
         await Promise.all(servers.map(closeServer));
         const network = familyOf(host) === 'IPv4' ? 'tcp4' : 'tcp6';
-        onBindFailure({ service, reason: goListenError(network, socketText(socket), error) });
+        const reason = goListenError(network, socketText(socket), error);
+        if (this.#failures.get(keyOf(service)) !== reason) onBindFailure({ service, reason });
+        this.#failures.set(keyOf(service), reason);
         return;
       }
     }
+    this.#failures.delete(keyOf(service));
     this.#open.set(keyOf(service), { port: service.port, servers });
     this.#options.onChange?.('opened', keyOf(service), service.port);
   }

@@ -122,7 +122,9 @@ test('if one of several addresses is taken none stays open, and the next sync tr
   const { servers, failures } = setUp(t, { addresses: ['127.0.0.1', '127.0.0.2'] });
   const port = await freePort();
   const squatter = await occupy(port, '127.0.0.2');
-  await servers.sync([checkout(port, 1)]);
+  assert.equal(await servers.sync([checkout(port, 1)]), false);
+  assert.equal(await servers.sync([checkout(port, 2)]), false);
+  assert.equal(failures.length, 1, 'the same failure is told once');
   await assert.rejects(ask(port, '/'), { code: 'ECONNREFUSED' });
   assert.equal(
     bindFailureNote('node-1', failures[0]!),
@@ -130,7 +132,7 @@ test('if one of several addresses is taken none stays open, and the next sync tr
       `listen tcp4 127.0.0.2:${port}: bind: address already in use`,
   );
   await new Promise((resolve) => squatter.close(resolve));
-  await servers.sync([checkout(port, 1)]);
+  assert.equal(await servers.sync([checkout(port, 1)]), true);
   assert.equal(failures.length, 1);
   assert.equal((await ask(port, '/', { host: '127.0.0.1' })).status, 200);
   assert.equal((await ask(port, '/', { host: '127.0.0.2' })).status, 200);

@@ -208,6 +208,29 @@ describe('an agent in the place of another kube-proxy', () => {
     assert.match((told[0] as { message?: string }).message ?? '', /^IPv4: .*no luck/);
   });
 
+  test('opens a health-check port that was taken as soon as it is free, without a change in the cluster', async () => {
+    const argv = [
+      process.execPath,
+      '-e',
+      "require('net').createServer().listen(31000, '0.0.0.0', () => console.log('up'))",
+    ];
+    const holder = await bed.network.spawnIn('n1', argv);
+    await new Promise((resolve) => holder.stdout.once('data', resolve));
+    bed.apply(BALANCED);
+    const agent = await bed.startSynced({ config: { iptables: { syncPeriod: '1s', minSyncPeriod: '100ms' } } });
+    await agent.said(/"Failed to start service healthcheck" err="node n1 failed to start healthcheck .* in use"/);
+    await holder.kill('SIGKILL');
+    const page = async (): Promise<string> =>
+      (await bed.network.exec('n1', ['curl', '-s', '-m', '5', 'http://127.0.0.1:31000/'])).stdout;
+    await until(
+      async () => (await page()).includes('"balanced"'),
+      20_000,
+      () => agent.log,
+    );
+    assert.equal(agent.log.match(/Failed to start service healthcheck/g)?.length, 1);
+    bed.delete(BALANCED);
+  });
+
   test('goes on if its configuration file is deleted while it waits for the API server', async () => {
     await bed.server.faults.refuseConnections();
     const agent = await bed.start();
