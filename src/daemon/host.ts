@@ -1,6 +1,7 @@
 // Prepares the host before the first rule: which families it can serve, and the settings that the rules rely on.
 import { splitHostPort } from '../config/address.ts';
 import type { ProxyConfiguration } from '../config/configuration.ts';
+import { aggregated } from '../config/problems.ts';
 import { runningProxyMode } from '../kernel/agent-lock.ts';
 import { ipv6Support, kernelVersion } from '../kernel/host.ts';
 import type { Iptables, IptablesVariant } from '../kernel/iptables.ts';
@@ -49,7 +50,7 @@ export async function chooseFamilies(
 ): Promise<readonly Family[]> {
   const { configuration, addresses } = settings;
   const questionable = (texts: readonly string[]): void => {
-    for (const text of texts) log.error(text, QUESTIONABLE);
+    if (texts.length > 0) log.error(aggregated(texts), QUESTIONABLE);
   };
   if (isLoopback(addresses.ips[addresses.primary])) {
     log.info(

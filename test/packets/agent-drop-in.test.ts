@@ -231,6 +231,20 @@ describe('an agent in the place of another kube-proxy', () => {
     bed.delete(BALANCED);
   });
 
+  test('says all that is questionable in its configuration in one line', async () => {
+    const config = { clusterCIDR: 'fd00:10:244::/48', winkernel: { sourceVip: 'fd00::5' } };
+    const agent = await bed.startSynced({ config });
+    const texts = [
+      'cluster is IPv4-primary but clusterCIDRs contains only IPv6 addresses',
+      'cluster is IPv4-primary but winkernel.sourceVip is IPv6',
+    ];
+    assert.ok(agent.log.includes(`incomplete or incorrect" err="[${texts.join(', ')}]"`), agent.log);
+    assert.match(
+      agent.log,
+      /"Detect-local-mode set to ClusterCIDR, but no cluster CIDR specified for primary IP family"/,
+    );
+  });
+
   test('goes on if its configuration file is deleted while it waits for the API server', async () => {
     await bed.server.faults.refuseConnections();
     const agent = await bed.start();
