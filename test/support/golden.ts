@@ -67,6 +67,11 @@ export function expectedIn(mode: 'iptables' | 'nftables', probe: GoldenProbe): E
   return 'iptables' in probe.expect ? probe.expect[mode] : (probe.expect as Expected);
 }
 
+/** The same, asked with as much patience as what is expected deserves: only a dropped packet is worth no long wait. */
+export function patient<T extends GoldenTarget>(probe: T, { failed }: Expected): T & { readonly timeoutMs: number } {
+  return { ...probe, timeoutMs: failed?.includes('timeout') ? 1200 : 10_000 };
+}
+
 /** What is in every recorded cluster. */
 export const GOLDEN_NODES: readonly Manifest[] = [
   node('n1', 'za', ['192.168.50.1', 'fd00:50::1'], ['10.244.1.0/24', 'fd00:10:244:1::/64']),

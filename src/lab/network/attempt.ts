@@ -28,9 +28,10 @@ export interface Target {
   readonly port: number;
   readonly sourceIp: string;
   readonly sourcePort: number;
+  /** How long an answer is waited for. */
+  readonly timeoutMs: number;
 }
 
-export const TIMEOUT_MS = 1200;
 const QUESTION = Buffer.from('who?\n');
 
 /** Undefined if the source port is taken. */
@@ -46,11 +47,11 @@ export function attempt(transport: Transport, target: Target): Promise<Attempt> 
     if (error instanceof LibcError && error.code === 'EADDRINUSE') return undefined;
     return Promise.resolve(failed(failureOf(error)));
   }
-  return transport === 'tcp' ? askTcp(fd) : askUdp(fd);
+  return transport === 'tcp' ? askTcp(fd, target.timeoutMs) : askUdp(fd, target.timeoutMs);
 }
 
 /** A second descriptor of the socket outlives Node's, to look for the ICMP error behind a refusal. */
-async function askTcp(fd: number): Promise<Attempt> {
+async function askTcp(fd: number, timeoutMs: number): Promise<Attempt> {
   const errors = duplicate(fd);
   try {
     // An error that comes back while connect() still holds the socket does not end the connection, and is seen only here.
@@ -58,7 +59,7 @@ async function askTcp(fd: number): Promise<Attempt> {
       closeSync(fd);
       return failed('icmp-unreachable');
     }
-    return answered(await readStream(new net.Socket({ fd, readable: true, writable: true })));
+    return answered(await readStream(new net.Socket({ fd, readable: true, writable: true }), timeoutMs));
   } catch (error) {
     return failed(hasIcmpError(errors) ? 'icmp-unreachable' : failureOf(error));
   } finally {
@@ -66,10 +67,10 @@ async function askTcp(fd: number): Promise<Attempt> {
   }
 }
 
-async function askUdp(fd: number): Promise<Attempt> {
+async function askUdp(fd: number, timeoutMs: number): Promise<Attempt> {
   const socket = dgram.createSocket('udp6').bind({ fd, exclusive: true });
   try {
-    return answered(await readDatagram(socket, fd));
+    return answered(await readDatagram(socket, fd, timeoutMs));
   } catch (error) {
     const failure = failureOf(error);
     return failed(failure === 'refused' ? 'icmp-unreachable' : failure); // nobody resets a datagram
@@ -78,10 +79,10 @@ async function askUdp(fd: number): Promise<Attempt> {
   }
 }
 
-function readStream(socket: net.Socket): Promise<string> {
+function readStream(socket: net.Socket, timeoutMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
-    const timer = setTimeout(() => socket.destroy(errorWith('ETIMEDOUT')), TIMEOUT_MS);
+    const timer = setTimeout(() => socket.destroy(errorWith('ETIMEDOUT')), timeoutMs);
     socket.on('close', () => clearTimeout(timer));
     socket.on('error', reject);
     socket.on('end', () => (text === '' ? reject(errorWith('ECONNRESET')) : resolve(text)));
@@ -92,9 +93,9 @@ function readStream(socket: net.Socket): Promise<string> {
   });
 }
 
-function readDatagram(socket: dgram.Socket, fd: number): Promise<string> {
+function readDatagram(socket: dgram.Socket, fd: number, timeoutMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(errorWith('ETIMEDOUT')), TIMEOUT_MS);
+    const timer = setTimeout(() => reject(errorWith('ETIMEDOUT')), timeoutMs);
     socket.on('close', () => clearTimeout(timer));
     socket.on('error', reject);
     socket.on('message', (message) => resolve(message.toString()));

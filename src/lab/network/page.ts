@@ -2,7 +2,6 @@
 // fields that show a clock, and the weight that load balancers read.
 import http from 'node:http';
 import type net from 'node:net';
-import { TIMEOUT_MS } from './attempt.ts';
 
 export interface PageProbe {
   readonly from: string;
@@ -14,6 +13,7 @@ export type PageResult =
   | { readonly status: number; readonly body: unknown; readonly weight?: string }
   | { readonly error: string };
 
+const TIMEOUT_MS = 5000;
 const CLOCK_FIELDS = ['lastUpdated', 'currentTime'];
 
 export function getPage(url: string, socket: net.Socket): Promise<PageResult> {

@@ -13,6 +13,8 @@ export interface PacketProbe {
   readonly bind?: string;
   /** 60 unless given. */
   readonly count?: number;
+  /** How long an answer is waited for, which alone tells a packet that was dropped: 2000 unless given. */
+  readonly timeoutMs?: number;
 }
 
 export interface PacketResult {
@@ -30,13 +32,14 @@ export type OwnerOf = (ip: string) => string;
 export type Ask = (transport: Transport, target: Omit<Target, 'sourcePort'>) => Promise<Attempt>;
 
 const COUNT = 60;
+const TIMEOUT_MS = 2000;
 const FAILURES = 2;
 const IN_FLIGHT = 8;
 // Long enough for the kernel to have chosen an endpoint, so that the first attempt decides where session affinity leads.
 const HEAD_START_MS = 100;
 
 export async function probePackets(probe: PacketProbe, ask: Ask, ownerOf: OwnerOf): Promise<PacketResult> {
-  const target = parseTarget(probe.to, probe.bind);
+  const target = { ...parseTarget(probe.to, probe.bind), timeoutMs: probe.timeoutMs ?? TIMEOUT_MS };
   const attempts: Attempt[] = [];
   const hasFailed = () => attempts.filter(({ kind }) => kind === 'failed').length >= FAILURES;
   let left = probe.count ?? COUNT;
@@ -58,7 +61,7 @@ export async function probePackets(probe: PacketProbe, ask: Ask, ownerOf: OwnerO
   return summary(attempts, ownerOf);
 }
 
-export function parseTarget(to: string, bind?: string): Omit<Target, 'sourcePort'> {
+export function parseTarget(to: string, bind?: string): Pick<Target, 'ip' | 'port' | 'sourceIp'> {
   const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(to);
   const ip = match && parseIp(match[1] ?? match[2] ?? '');
   if (!ip) throw new Error(`not an address and port: ${to}`);
