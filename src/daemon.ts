@@ -98,7 +98,7 @@ async function live(
   for (const family of families) agent.loops.set(family, await familyLoop(agent, settings, family, families, console));
   for (const loop of agent.loops.values()) void loop.run(signal).catch(end.reject);
   agent.observers.nodeEvent('Normal', 'Starting', '');
-  if (CHECKED_MODES.includes(configuration.mode)) startSelfChecks(agent, settings, signal);
+  startSelfChecks(agent, settings, signal);
   await agent.cluster.run(signal);
 }
 
@@ -120,9 +120,6 @@ function configFileUpdate({ configFile }: Ready): Promise<Error> {
     }
   });
 }
-
-/** Modes whose rules packets can be walked through. */
-const CHECKED_MODES: readonly string[] = ['iptables', 'nftables'];
 
 function startSelfChecks(
   { ready, loops, observers, clock, log, nodeName }: Agent,

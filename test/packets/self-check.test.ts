@@ -1,12 +1,13 @@
 // The agent checks its own rules now and then: quiet where they are right, loud where somebody stands in front of them, and it mends its own.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { USERSPACE_GATE } from '../../src/config/configuration.ts';
 import type { KubeObject } from '../../src/lab/apiserver/object.ts';
 import { until } from '../support/agent.ts';
 import { AgentBed } from '../support/agent-bed.ts';
 import { goldenCases } from '../support/golden.ts';
 
-for (const mode of ['iptables', 'nftables'] as const) {
+for (const mode of ['iptables', 'nftables', 'userspace'] as const) {
   describe(`self-check in ${mode} mode`, () => {
     let bed: AgentBed;
     before(async () => {
@@ -14,7 +15,8 @@ for (const mode of ['iptables', 'nftables'] as const) {
       bed.server.seed(
         goldenCases().find(({ name }) => name === 'clusterip-2-endpoints')!.steps[0]!.apply as unknown as KubeObject[],
       );
-      await bed.startSynced({ config: { mode, portolan: { selfCheckPeriod: '1s' } } });
+      const featureGates = mode === 'userspace' ? { [USERSPACE_GATE]: true } : {};
+      await bed.startSynced({ config: { mode, featureGates, portolan: { selfCheckPeriod: '1s' } } });
     });
     after(() => bed.close());
 
