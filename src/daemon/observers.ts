@@ -202,10 +202,10 @@ export class Observers {
   }
 
   requested(report: RequestReport): void {
-    const { method, host, durationSeconds, rateLimitedSeconds } = report;
-    const code = report.code === '<error>' ? report.code : Number(report.code);
-    this.#rest.requested({ method, host, code, durationSeconds });
+    const { method, host, code, retriedAfter, rateLimitedSeconds, ...measured } = report;
+    this.#rest.requested({ method, host, code, ...measured });
     this.#rest.waited({ method, host, seconds: rateLimitedSeconds });
+    if (retriedAfter !== undefined) this.#rest.retried({ method, host, code: retriedAfter });
   }
 
   recordEventsWith(client: ApiClient): void {

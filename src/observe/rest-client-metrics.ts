@@ -7,12 +7,12 @@ export interface RequestOutcome {
   /** `10.96.0.1:443` */
   readonly host: string;
   /** The status, or `<error>` if no answer came. */
-  readonly code: number | '<error>';
+  readonly code: string;
   /** Until the head of the answer arrived. */
   readonly durationSeconds: number;
-  readonly requestBytes?: number;
-  /** Absent for a watch, whose answer has no end. */
-  readonly responseBytes?: number;
+  readonly requestBytes: number;
+  /** Undefined for a watch, whose answer has no end. */
+  readonly responseBytes: number | undefined;
 }
 
 export interface RestClientMetrics {
@@ -20,7 +20,7 @@ export interface RestClientMetrics {
   /** The request was held back by our own rate limit before it was sent. */
   waited(request: { readonly method: string; readonly host: string; readonly seconds: number }): void;
   /** The request will be sent once more because of `code`. */
-  retried(request: { readonly method: string; readonly host: string; readonly code: number | '<error>' }): void;
+  retried(request: { readonly method: string; readonly host: string; readonly code: string }): void;
 }
 
 const DURATION_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
@@ -63,12 +63,12 @@ export function createRestClientMetrics(registry: Registry): RestClientMetrics {
   return {
     requested({ method, host, code, durationSeconds, requestBytes, responseBytes }) {
       const labels = { verb: method, host };
-      requests.of({ code: String(code), method, host }).increment();
+      requests.of({ code, method, host }).increment();
       duration.of(labels).observe(durationSeconds);
-      if (requestBytes !== undefined) requestSize.of(labels).observe(requestBytes);
+      requestSize.of(labels).observe(requestBytes);
       if (responseBytes !== undefined) responseSize.of(labels).observe(responseBytes);
     },
     waited: ({ method, host, seconds }) => limiter.of({ verb: method, host }).observe(seconds),
-    retried: ({ method, host, code }) => retries.of({ code: String(code), verb: method, host }).increment(),
+    retried: ({ method, host, code }) => retries.of({ code, verb: method, host }).increment(),
   };
 }

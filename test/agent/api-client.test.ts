@@ -152,11 +152,14 @@ test('a 401 is tried once more if the token has changed meanwhile, and reported 
     status(401, 'Unauthorized', 'who are you'),
   ]);
   const user = { ...ANONYMOUS, token: { kind: 'file', path: file('token') } } as const;
-  const client = clientFor(t, configFor(server.url, { user }));
+  const retried: (string | undefined)[] = [];
+  const onRequest = (report: RequestReport) => retried.push(report.retriedAfter);
+  const client = clientFor(t, configFor(server.url, { user }), { onRequest });
   assert.deepEqual(await client.json(get), { kind: 'Ok' });
   const error = await failure(client.json(get));
   assert.deepEqual([error.status, error.reason], [401, 'Unauthorized']);
   assert.equal(server.requests.length, 3);
+  assert.deepEqual(retried, [undefined, '401', undefined]);
 });
 
 test('a credential plugin is run once, again when its token has expired, and again at a 401', async (t) => {
@@ -293,11 +296,11 @@ test('every request is reported for the metrics, also those without an answer', 
   await failure(client.json(get));
   const host = new URL(server.url).host;
   assert.deepEqual(
-    reports.map((report) => [report.method, report.code, report.host]),
+    reports.map((report) => [report.method, report.code, report.host, report.requestBytes, report.retriedAfter]),
     [
-      ['GET', '200', host],
-      ['POST', '404', host],
-      ['GET', '<error>', host],
+      ['GET', '200', host, 0, undefined],
+      ['POST', '404', host, 2, undefined],
+      ['GET', '<error>', host, 0, undefined],
     ],
   );
 });

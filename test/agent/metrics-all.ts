@@ -30,9 +30,9 @@ export function registryWithEverything(mode: ModeName, readNfacct: ReadNfacct = 
   );
   const client = createRestClientMetrics(registry);
   const request = { method: 'GET', host: '10.96.0.1:443' };
-  client.requested({ ...request, code: 200, durationSeconds: 0.01, requestBytes: 0, responseBytes: 5000 });
+  client.requested({ ...request, code: '200', durationSeconds: 0.01, requestBytes: 0, responseBytes: 5000 });
   client.waited({ ...request, seconds: 0.2 });
-  client.retried({ ...request, code: 429 });
+  client.retried({ ...request, code: '401' });
   addProcessMetrics(registry);
   const portolan = createPortolanMetrics(registry, {
     apiFreshnessSeconds: () => new Map([['services', 1.5]]),

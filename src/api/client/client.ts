@@ -36,6 +36,11 @@ export interface RequestReport {
   /** Until the head of the answer. */
   readonly durationSeconds: number;
   readonly rateLimitedSeconds: number;
+  readonly requestBytes: number;
+  /** As the answer announces; undefined for streams, which do not. */
+  readonly responseBytes: number | undefined;
+  /** The code of the answer that made us send this request once more. */
+  readonly retriedAfter?: string;
 }
 
 /** What surrounds the items of a list. */
@@ -109,26 +114,29 @@ export class ApiClient {
     const isSame = now.authorization === identity.authorization && now.certificate === identity.certificate;
     if (isSame) return checkedAnswer(request, response, this.answerLimitMs);
     response.destroy();
-    return checkedAnswer(request, await this.#send(request, now), this.answerLimitMs);
+    return checkedAnswer(request, await this.#send(request, now, '401'), this.answerLimitMs);
   }
 
   close(): void {
     this.#transport.close();
   }
 
-  async #send(request: ApiRequest, identity: Identity): Promise<IncomingMessage> {
+  async #send(request: ApiRequest, identity: Identity, retriedAfter?: string): Promise<IncomingMessage> {
     const agent = this.#transport.agentFor(identity);
     const rateLimitedMs = await this.#rateLimit.take(request.signal);
     const startedAt = this.#clock.now();
-    const report = (code: string): void =>
+    const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+    const report = (code: string, responseBytes?: number): void =>
       this.#options.onRequest?.({
         method: request.method,
         host: this.#server.host,
         code,
         durationSeconds: (this.#clock.now() - startedAt) / 1000,
         rateLimitedSeconds: rateLimitedMs / 1000,
+        requestBytes: Buffer.byteLength(body ?? ''),
+        responseBytes,
+        ...(retriedAfter !== undefined && { retriedAfter }),
       });
-    const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     try {
       const response = await exchange(this.#url(request), request, {
         agent,
@@ -136,7 +144,8 @@ export class ApiClient {
         body,
         answerLimitMs: this.answerLimitMs,
       });
-      report(String(response.statusCode));
+      const announced = response.headers['content-length'];
+      report(String(response.statusCode), announced === undefined ? undefined : Number(announced));
       return response;
     } catch (cause) {
       report('<error>');
