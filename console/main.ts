@@ -152,9 +152,7 @@ class Page {
       this.#closeViews();
       this.#serviceView = new ServiceView({
         hasCounters: this.#node?.hasCounters ?? false,
-        trace: this.#node?.canTrace
-          ? (from, to) => this.#ask<TraceReport>(`trace?${new URLSearchParams({ from, to })}`)
-          : undefined,
+        trace: (from, to) => this.#ask<TraceReport>(`trace?${new URLSearchParams({ from, to })}`),
       });
       this.#main.replaceChildren(this.#serviceView.element);
     }
@@ -184,9 +182,7 @@ class Page {
       const problems = await this.#ask<ProblemsShape>('problems');
       if (turn !== this.#turn) return;
       this.#closeViews();
-      this.#main.replaceChildren(
-        problemsView(problems, { verify: this.#node?.canTrace ? () => this.#ask<VerifyShape>('verify') : undefined }),
-      );
+      this.#main.replaceChildren(problemsView(problems, { verify: () => this.#ask<VerifyShape>('verify') }));
       this.#watch('');
     }
     document.title = `${VIEWS.find(({ id }) => id === view)!.text} · Portolan`;

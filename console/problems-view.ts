@@ -4,7 +4,7 @@ import { el } from './dom.ts';
 import { agoText, clockText, millisecondsText } from './format.ts';
 
 export interface ProblemsOptions {
-  readonly verify: (() => Promise<VerifyShape>) | undefined;
+  readonly verify: () => Promise<VerifyShape>;
 }
 
 export function problemsView({ objects, troubles }: ProblemsShape, { verify }: ProblemsOptions): HTMLElement {
@@ -12,7 +12,7 @@ export function problemsView({ objects, troubles }: ProblemsShape, { verify }: P
     'section',
     { class: 'page' },
     el('h2', {}, 'Problems'),
-    verify && verifyPanel(verify),
+    verifyPanel(verify),
     el('h3', {}, 'On this node'),
     troubles.length === 0
       ? el('p', { class: 'quiet good' }, 'Nobody touched the rules, and every sync worked.')

@@ -8,7 +8,7 @@ import { PictureView } from './picture.ts';
 import { TracePanel } from './trace-panel.ts';
 
 export interface ServiceViewOptions {
-  readonly trace: ((from: string, to: string) => Promise<TraceReport>) | undefined;
+  readonly trace: (from: string, to: string) => Promise<TraceReport>;
   readonly hasCounters: boolean;
 }
 
@@ -21,7 +21,7 @@ export class ServiceView {
   readonly #rules = el('section', { class: 'panel rules', 'aria-label': 'Rules' });
   readonly #changes = el('section', { class: 'panel', 'aria-label': 'Last changes' });
   readonly #rate = el('span', { class: 'big-rate' });
-  readonly #trace: TracePanel | undefined;
+  readonly #trace: TracePanel;
   #service: ServiceShape | undefined;
   #portId = '';
   #picture: PictureView | undefined;
@@ -32,15 +32,14 @@ export class ServiceView {
 
   constructor(options: ServiceViewOptions) {
     this.#options = options;
-    this.#trace =
-      options.trace && new TracePanel({ ask: options.trace, port: () => this.#port, picture: () => this.#picture });
+    this.#trace = new TracePanel({ ask: options.trace, port: () => this.#port, picture: () => this.#picture });
     this.element.append(
       this.#head,
       this.#stage,
       el(
         'div',
         { class: 'columns' },
-        el('div', { class: 'column' }, this.#trace?.element, this.#changes),
+        el('div', { class: 'column' }, this.#trace.element, this.#changes),
         el('div', { class: 'column' }, this.#rules),
       ),
     );
@@ -64,7 +63,7 @@ export class ServiceView {
       this.#tabs,
     );
     if (!isSame) {
-      this.#trace?.offer(service.ports);
+      this.#trace.offer(service.ports);
       this.#rates = undefined;
     }
     if (!isSame || !this.#isPartShown) this.#showAllRules();
@@ -86,7 +85,7 @@ export class ServiceView {
   }
 
   focusTrace(): void {
-    this.#trace?.focus();
+    this.#trace.focus();
   }
 
   close(): void {
@@ -146,7 +145,7 @@ export class ServiceView {
         ),
       );
     if (this.#rates) this.#picture.show(this.#rates.edges);
-    this.#trace?.repaint();
+    this.#trace.repaint();
   }
 
   #showAllRules(): void {

@@ -91,8 +91,6 @@ export async function situationOf(options: SituationOptions): Promise<Situation>
     named ?? (cluster.nodes.length === 1 ? cluster.nodes[0]!.name : isLive ? hostname().toLowerCase() : undefined);
   if (hasObjects(options)) warnOfProblems(cluster, nodeName);
   const mode = TRACE_MODES[configuration.mode];
-  if (!mode)
-    throw new UsageError(`mode ${configuration.mode}: this command knows ${Object.keys(TRACE_MODES).join(', ')}`);
 
   const inFamily = async (family: Family): Promise<FamilySituation> => {
     const view = nodeView(cluster, nodeName, configuration, family);

@@ -33,10 +33,8 @@ export interface Walks {
   readonly verify: () => Promise<VerifyShape>;
 }
 
-/** Undefined where the walker does not know the mode's rules. */
-export function walksOf(options: WalkOptions): Walks | undefined {
+export function walksOf(options: WalkOptions): Walks {
   const mode = TRACE_MODES[options.mode];
-  if (!mode) return undefined;
   let checking: Promise<VerifyShape> | undefined;
   return {
     trace: (from, to) => trace(options, mode, from, to),

@@ -111,8 +111,8 @@ function sourcesOf(options: AgentConsoleOptions, state: ConsoleState, token: str
     countersOf: mode === 'iptables' ? iptablesEndpointCounters : nftablesEndpointCounters,
     counters: read && new CounterWatch({ clock, read, onError }),
     objectProblems: options.problems,
-    trace: walks?.trace,
-    verify: walks?.verify,
+    trace: walks.trace,
+    verify: walks.verify,
   };
 }
 

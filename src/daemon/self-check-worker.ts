@@ -7,7 +7,7 @@ import type { CheckQuestion, CheckResult } from './self-check.ts';
 import { sightOf } from './sight.ts';
 
 const { mode, model, settings, nodeName } = workerData as CheckQuestion;
-const report = verify(await sightOf({ mode: TRACE_MODES[mode]!, model, settings, nodeName }));
+const report = verify(await sightOf({ mode: TRACE_MODES[mode], model, settings, nodeName }));
 const result: CheckResult = {
   cases: report.cases,
   mismatches: report.mismatches.map(

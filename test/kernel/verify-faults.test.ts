@@ -195,7 +195,7 @@ describe('verification finds what is wrong in a kernel', () => {
     assert.equal(status, 0, stderr);
   };
   const report = async (): Promise<VerifyReport> => {
-    const { ruleset } = await kernelRules('IPv4', TRACE_MODES.iptables!, runIn(network, 'n1'));
+    const { ruleset } = await kernelRules('IPv4', TRACE_MODES.iptables, runIn(network, 'n1'));
     return verify(verifyInput(cluster.tracker, defaultFacts('IPv4'), ruleset));
   };
 

@@ -116,7 +116,7 @@ const FAULTS: readonly Fault[] = [
 
 const cluster = new TestCluster().apply(...GOLDEN_NODES, ...GOLDEN_BASE, ...FAULTY_CLUSTER);
 const input = nftablesVerifyInput(cluster.tracker, nftablesFacts('IPv4'), undefined);
-const mode = TRACE_MODES.nftables!;
+const mode = TRACE_MODES.nftables;
 
 const withoutNft: RunProcess = async (program, ...rest) => {
   if (program === 'nft') throw new KernelError('TOOL_MISSING', { operation: 'nft', detail: 'not installed' });

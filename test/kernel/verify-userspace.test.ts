@@ -100,7 +100,7 @@ describe('verification finds what is wrong on a node in userspace mode', () => {
     assert.equal(status, 0, stderr);
   };
   const report = async (listening?: ReadonlySet<string>): Promise<VerifyReport> => {
-    const { ruleset, text } = await kernelRules('IPv4', TRACE_MODES.userspace!, runIn(network, 'n1'));
+    const { ruleset, text } = await kernelRules('IPv4', TRACE_MODES.userspace, runIn(network, 'n1'));
     const input = userspaceVerifyInput(tracker, userspaceFacts('IPv4'), text);
     return verify({ ...input, held: { ...ruleset, relays: runningRelays(input.planned.relays, listening) } });
   };

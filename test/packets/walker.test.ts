@@ -43,13 +43,13 @@ describe('what the walker says and what packets do', () => {
     test(`agree in iptables mode, ${around}`, async () => {
       await reset(network);
       await sync(iptablesNode(network, new TestCluster().apply(...manifests).tracker, 'IPv4'));
-      await askAll(network, services, foreign, TRACE_MODES.iptables!);
+      await askAll(network, services, foreign, TRACE_MODES.iptables);
     });
 
     test(`agree in nftables mode, ${around}`, async () => {
       await reset(network);
       await remote.tell({ restarts: true, apply: manifests });
-      await askAll(network, services, foreign, TRACE_MODES.nftables!);
+      await askAll(network, services, foreign, TRACE_MODES.nftables);
     });
   }
 });

@@ -22,18 +22,14 @@ import { TraceQuestionError } from './trace-ends.ts';
 
 export interface ConsoleSources {
   readonly state: ConsoleState;
-  readonly node: () => Omit<
-    NodeShape,
-    'families' | 'services' | 'endpoints' | 'lastSync' | 'problems' | 'canTrace' | 'hasCounters'
-  >;
+  readonly node: () => Omit<NodeShape, 'families' | 'services' | 'endpoints' | 'lastSync' | 'problems' | 'hasCounters'>;
   readonly draw: DrawPort;
   readonly countersOf: CountersOf;
   /** Absent where the mode counts nothing. */
   readonly counters: CounterWatch | undefined;
   readonly objectProblems: () => ProblemsShape['objects'];
-  /** Absent where the walker cannot read the mode's rules. */
-  readonly trace: ((from: string, to: string) => Promise<TraceReport>) | undefined;
-  readonly verify: (() => Promise<VerifyShape>) | undefined;
+  readonly trace: (from: string, to: string) => Promise<TraceReport>;
+  readonly verify: () => Promise<VerifyShape>;
   /** What API requests must show; undefined: nothing. */
   readonly token: string | undefined;
   readonly onError: (error: unknown) => void;
@@ -110,8 +106,6 @@ function consolePages(sources: ConsoleSources): ReadonlyMap<string, Page> {
   ]);
 }
 
-const CANNOT_WALK = 'packets cannot be walked through the rules of this mode';
-
 /** The addresses of all services, indexed anew when a model is new and somebody asks. */
 class FrontendIndex {
   #models: readonly NodeModel[] = [];
@@ -135,7 +129,6 @@ function nodeShape(sources: ConsoleSources, models: readonly NodeModel[]): NodeS
     services: new Set(models.flatMap(({ services }) => [...services.keys()])).size,
     endpoints: models.reduce((sum, { endpointCount }) => sum + endpointCount, 0),
     hasCounters: sources.counters !== undefined,
-    canTrace: sources.trace !== undefined,
     lastSync: state.changes[0],
     problems: open + sources.objectProblems().length,
   };
@@ -167,15 +160,13 @@ async function countersReply({ counters }: ConsoleSources, rates: (sample: Sampl
 }
 
 async function traceReply({ trace }: ConsoleSources, asked: URLSearchParams): Promise<Reply> {
-  if (!trace) return refuse(501, CANNOT_WALK);
   const [from, to] = [asked.get('from') ?? '', asked.get('to') ?? ''];
   if (from === '' || to === '') return refuse(400, 'both from and to are needed');
   return walked(() => trace(from, to));
 }
 
 /** What cannot be walked is said with its reason. */
-async function walked(walk: (() => Promise<object>) | undefined): Promise<Reply> {
-  if (!walk) return refuse(501, CANNOT_WALK);
+async function walked(walk: () => Promise<object>): Promise<Reply> {
   try {
     return json(await walk());
   } catch (error) {

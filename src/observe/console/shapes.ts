@@ -26,7 +26,6 @@ export interface NodeShape {
   readonly endpoints: number;
   /** True if rules count connections, so that there are rates. */
   readonly hasCounters: boolean;
-  readonly canTrace: boolean;
   readonly lastSync: ChangeShape | undefined;
   readonly problems: number;
 }

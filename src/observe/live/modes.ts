@@ -9,6 +9,7 @@ import { iptablesMode } from '../../modes/iptables/iptables.ts';
 import { ipvsFacts } from '../../modes/ipvs/facts.ts';
 import { ipvsMode } from '../../modes/ipvs/ipvs.ts';
 import type { LocalDetector } from '../../modes/local-detector.ts';
+import type { ModeName } from '../../modes/mode.ts';
 import { TABLE_NAME } from '../../modes/nftables/names.ts';
 import { nftablesMode } from '../../modes/nftables/nftables.ts';
 import { userspaceFacts } from '../../modes/userspace/facts.ts';
@@ -59,7 +60,7 @@ export interface PlannedMode {
   readonly nodePortAddresses: NodePortAddresses;
 }
 
-export const TRACE_MODES: Readonly<Record<string, TraceMode>> = {
+export const TRACE_MODES: Readonly<Record<ModeName, TraceMode>> = {
   iptables: {
     needs: 'iptables',
     isOwnTable: ({ origin }) => origin === 'iptables',
