@@ -117,7 +117,7 @@ export interface ConntrackConfiguration {
 
 /** Settings that upstream does not have. */
 export interface PortolanConfiguration {
-  /** Count connections per Service on /metrics, in modes that can. */
+  /** Count connections per Service on /metrics, in all modes but iptables. */
   readonly serviceMetrics: boolean;
   /** How often the agent checks by itself that rules do what objects mean; 0: never. */
   readonly selfCheckPeriod: Duration;

@@ -169,7 +169,7 @@ export const FLAGS = {
   'service-metrics': flag({
     type: 'bool',
     default: true,
-    help: 'Count new connections for each Service on /metrics (nftables, userspace).',
+    help: 'Count new connections for each Service on /metrics (all modes but iptables).',
     isOurs: true,
   }),
   'udp-timeout': flag({

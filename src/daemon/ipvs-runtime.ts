@@ -1,12 +1,9 @@
 // IPVS mode at work in one family, and what both families share: the drivers, and the host made ready for them.
 import type { IpvsConfiguration } from '../config/configuration.ts';
 import { IpSets } from '../kernel/ipset.ts';
-import type { Iptables } from '../kernel/iptables.ts';
 import { Ipvs } from '../kernel/ipvs.ts';
+import type { IpvsTraffic } from '../kernel/ipvs-codec.ts';
 import { Links } from '../kernel/links.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Family } from '../lib/ip.ts';
-import type { NodeIdentity } from '../model/resolve.ts';
 import { DEVICE, type IpvsDrivers } from '../modes/ipvs/apply.ts';
 import type { IpvsChange, IpvsState } from '../modes/ipvs/diff.ts';
 import { DrainList } from '../modes/ipvs/drain.ts';
@@ -15,11 +12,10 @@ import { type IpvsFacts, ipvsFacts } from '../modes/ipvs/facts.ts';
 import { ipvsMode } from '../modes/ipvs/ipvs.ts';
 import type { IpvsPlan } from '../modes/ipvs/plan.ts';
 import { cannotUse, prepareHost } from '../modes/ipvs/startup.ts';
-import type { NodeSettings } from '../node/facts.ts';
-import type { Log } from '../observe/log.ts';
+import { type FrontendTraffic, readTraffic } from '../modes/ipvs/traffic.ts';
+import type { CountedServices } from '../observe/service-metrics.ts';
 import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
-import type { Tracker } from '../track/tracker.ts';
-import { commonRuntime, type ModeRuntime } from './runtime.ts';
+import { commonRuntime, type ModeRuntime, type RulesRuntimeOptions } from './runtime.ts';
 
 /** Shared by both families. */
 export type IpvsHost = Pick<IpvsDrivers, 'ipvs' | 'sets' | 'links'>;
@@ -42,16 +38,8 @@ export async function openIpvsHost(configuration: IpvsConfiguration): Promise<Ip
   return host;
 }
 
-export interface IpvsRuntimeOptions {
-  readonly family: Family;
+export interface IpvsRuntimeOptions extends RulesRuntimeOptions {
   readonly host: IpvsHost;
-  readonly iptables: Iptables;
-  readonly tracker: Tracker;
-  readonly identity: NodeIdentity;
-  readonly settings: NodeSettings;
-  readonly syncPeriodMs: number;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 const DRAIN_CHECK_MS = 10_000;
@@ -102,6 +90,21 @@ export function ipvsRuntime(options: IpvsRuntimeOptions): ModeRuntime {
       }
     },
     measure: () => {},
+    counts: async () =>
+      countedServices(state.plan && state.model ? await readTraffic(host.ipvs, state.model, state.plan.facts) : []),
     countFailure: (metrics) => metrics.iptablesRestoreFailures.of({ ip_family: family }).increment(),
+  };
+}
+
+function countedServices(traffic: readonly FrontendTraffic[]): CountedServices {
+  const counted = ({ connections, bytesIn, bytesOut }: IpvsTraffic) => ({
+    connections,
+    bytes: { toEndpoint: bytesIn, toClient: bytesOut },
+  });
+  return {
+    frontends: traffic.map(({ port, address, ...sum }) => ({ port, frontend: address, ...counted(sum) })),
+    endpoints: traffic.flatMap(({ port, address, endpoints }) =>
+      [...endpoints].map(([endpoint, sum]) => ({ port, frontend: address, endpoint, ...counted(sum) })),
+    ),
   };
 }

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { IpvsRequests, readBackend, readServer, readTimeouts } from './ipvs-codec.ts';
+import {
+  IpvsRequests,
+  readBackend,
+  readBackendTraffic,
+  readServer,
+  readServerTraffic,
+  readTimeouts,
+} from './ipvs-codec.ts';
 import { MessageWriter } from './netlink/attributes.ts';
 import type { NetlinkStep } from './netlink/steps.ts';
 
@@ -81,6 +88,19 @@ test('a listed real server of IPv4 has its address in the first of sixteen bytes
   });
   const wanted = { ip: '10.50.1.11', port: 8080, weight: 1, activeConnections: 3, inactiveConnections: 4 };
   assert.deepEqual(readBackend(body, KEY), wanted);
+});
+
+test('what servers have been given is read where the kernel counts it', () => {
+  const counted = (writer: MessageWriter): void =>
+    writer.nest(10, () => {
+      writer.u32Host(1, 7);
+      writer.bytes(4, Uint8Array.of(0, 0, 0, 0, 1, 0, 0, 0));
+      writer.bytes(5, Uint8Array.of(5, 0, 0, 0, 0, 0, 0, 0));
+    });
+  const wanted = { connections: 7, bytesIn: 2 ** 32, bytesOut: 5 };
+  assert.deepEqual(readServerTraffic(reply(1, counted)), wanted);
+  assert.deepEqual(readBackendTraffic(reply(2, counted)), wanted);
+  assert.equal(readServerTraffic(reply(1, () => {})), undefined);
 });
 
 test('timeouts go out and come back in seconds', () => {

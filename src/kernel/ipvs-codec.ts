@@ -7,7 +7,16 @@ import type { Protocol } from '../api/objects.ts';
 import { familyOf, formatIp, hostPort, ipBytes } from '../lib/ip.ts';
 import { GENL_HEADER_LENGTH, u16Host, writeU16Host } from './genetlink.ts';
 import { IP_PROTOCOL, protocolOf } from './ip-protocol.ts';
-import { type MessageWriter, nested, readAttributes, textOf, u16, u32Host } from './netlink/attributes.ts';
+import {
+  type Attributes,
+  type MessageWriter,
+  nested,
+  readAttributes,
+  textOf,
+  u16,
+  u32Host,
+  u64Host,
+} from './netlink/attributes.ts';
 import type { NetlinkStep } from './netlink/steps.ts';
 
 /** What clients dial, with how connections to it are spread. */
@@ -41,6 +50,13 @@ export interface RealServerState extends RealServer {
   readonly givenConnections?: number;
 }
 
+/** What a virtual or real server has been given since it is there. */
+export interface IpvsTraffic {
+  readonly connections: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+}
+
 /** Seconds; 0 leaves a timeout as it is. */
 export interface IpvsTimeouts {
   readonly tcp: number;
@@ -61,7 +77,17 @@ export const GET_CONFIG = 13;
 const SERVICE = 1;
 const DEST = 2;
 const TIMEOUT = { tcp: 4, tcpFin: 5, udp: 6 } as const;
-const SVC = { af: 1, protocol: 2, addr: 3, port: 4, schedName: 6, flags: 7, timeout: 8, netmask: 9 } as const;
+const SVC = {
+  af: 1,
+  protocol: 2,
+  addr: 3,
+  port: 4,
+  schedName: 6,
+  flags: 7,
+  timeout: 8,
+  netmask: 9,
+  stats: 10,
+} as const;
 const DST = {
   addr: 1,
   port: 2,
@@ -73,7 +99,7 @@ const DST = {
   inactive: 8,
   stats: 10,
 } as const;
-const STATS_CONNS = 1;
+const STATS = { conns: 1, inBytes: 4, outBytes: 5 } as const;
 
 const AF = { IPv4: 2, IPv6: 10 } as const;
 const IP_VS_CONN_F_MASQ = 0;
@@ -205,7 +231,7 @@ export function readBackend(body: Uint8Array, of: ServerKey): RealServerState | 
   const dest = nested(readAttributes(body, GENL_HEADER_LENGTH), DEST);
   const address = dest?.get(DST.addr);
   if (!dest || !address) return undefined;
-  const given = nested(dest, DST.stats)?.get(STATS_CONNS);
+  const given = nested(dest, DST.stats)?.get(STATS.conns);
   return {
     ip: formatIp(familyOf(of.ip) === 'IPv4' ? address.subarray(0, 4) : address),
     port: u16(dest.get(DST.port)!),
@@ -213,6 +239,26 @@ export function readBackend(body: Uint8Array, of: ServerKey): RealServerState | 
     activeConnections: u32Host(dest.get(DST.active)!),
     inactiveConnections: u32Host(dest.get(DST.inactive)!),
     ...(given && { givenConnections: u32Host(given) }),
+  };
+}
+
+/** Of a virtual server in a reply; undefined where the kernel does not count. */
+export function readServerTraffic(body: Uint8Array): IpvsTraffic | undefined {
+  return trafficOf(nested(readAttributes(body, GENL_HEADER_LENGTH), SERVICE), SVC.stats);
+}
+
+/** Of a real server, likewise. */
+export function readBackendTraffic(body: Uint8Array): IpvsTraffic | undefined {
+  return trafficOf(nested(readAttributes(body, GENL_HEADER_LENGTH), DEST), DST.stats);
+}
+
+function trafficOf(server: Attributes | undefined, type: number): IpvsTraffic | undefined {
+  const stats = server && nested(server, type);
+  if (!stats) return undefined;
+  return {
+    connections: u32Host(stats.get(STATS.conns)!),
+    bytesIn: Number(u64Host(stats.get(STATS.inBytes)!)),
+    bytesOut: Number(u64Host(stats.get(STATS.outBytes)!)),
   };
 }
 

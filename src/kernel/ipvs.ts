@@ -7,9 +7,13 @@ import {
   GET_SERVICE,
   IpvsRequests,
   type IpvsTimeouts,
+  type IpvsTraffic,
+  type RealServer,
   type RealServerState,
   readBackend,
+  readBackendTraffic,
   readServer,
+  readServerTraffic,
   readTimeouts,
   type ServerKey,
   serverText,
@@ -56,6 +60,30 @@ export class Ipvs {
       (sequence) => this.#query(GET_DEST, key, NLM_F_DUMP, sequence),
       `ipvs.backends ${serverText(key)}`,
       ({ body }) => readBackend(body, key),
+    );
+  }
+
+  /** What every virtual server has been given. */
+  serverTraffic(): Promise<(ServerKey & IpvsTraffic)[]> {
+    return this.#socket.list(
+      (sequence) => this.#query(GET_SERVICE, undefined, NLM_F_DUMP, sequence),
+      'ipvs.serverTraffic',
+      ({ body }) => {
+        const [server, traffic] = [readServer(body), readServerTraffic(body)];
+        return server && traffic && { protocol: server.protocol, ip: server.ip, port: server.port, ...traffic };
+      },
+    );
+  }
+
+  /** And what each of its real servers has. */
+  backendTraffic(key: ServerKey): Promise<(RealServer & IpvsTraffic)[]> {
+    return this.#socket.list(
+      (sequence) => this.#query(GET_DEST, key, NLM_F_DUMP, sequence),
+      `ipvs.backendTraffic ${serverText(key)}`,
+      ({ body }) => {
+        const [backend, traffic] = [readBackend(body, key), readBackendTraffic(body)];
+        return backend && traffic && { ip: backend.ip, port: backend.port, weight: backend.weight, ...traffic };
+      },
     );
   }
 

@@ -227,6 +227,10 @@ export function u64(payload: Uint8Array): bigint {
   return viewOf(payload).getBigUint64(0);
 }
 
+export function u64Host(payload: Uint8Array): bigint {
+  return viewOf(payload).getBigUint64(0, true);
+}
+
 function viewOf(payload: Uint8Array): DataView {
   return new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
 }

@@ -4,6 +4,7 @@ import { type Bench, openBench } from './bench.ts';
 import { lifeTests } from './life.ts';
 import { packetTests } from './packets.ts';
 import { stateTests } from './recorded-state.ts';
+import { trafficTests } from './traffic.ts';
 
 describe('IPVS mode in a kernel that has IPVS', () => {
   let bench: Bench;
@@ -13,5 +14,6 @@ describe('IPVS mode in a kernel that has IPVS', () => {
   after(() => bench.close());
   describe('recorded clusters: packets', () => packetTests(() => bench));
   describe('over time', () => lifeTests(() => bench));
+  describe('counted', () => trafficTests(() => bench));
   describe('recorded state, as the system tools read it', stateTests);
 });

@@ -1,0 +1,31 @@
+// What IPVS itself counts, by the addresses of Services.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readTraffic } from '../../../src/modes/ipvs/traffic.ts';
+import { serviceManifest, sliceManifest } from '../../support/manifests.ts';
+import { type Bench, facts } from './bench.ts';
+
+const IP = '10.96.78.1';
+const CONNECTIONS = 6;
+
+export function trafficTests(bench: () => Bench): void {
+  test('connections and bytes are counted for each address and endpoint, and agree with who answered', async () => {
+    const { world, cluster, node, host } = bench();
+    node.facts = (family) => facts({}, family);
+    cluster.apply(
+      serviceManifest('counted/web', { clusterIP: IP }),
+      sliceManifest('counted/web', [{ addresses: ['10.244.1.11'] }, { addresses: ['10.244.2.11'] }]),
+    );
+    await node.sync();
+    const { shares } = await world.probePackets({ from: 'x', proto: 'tcp', to: `${IP}:80`, count: CONNECTIONS });
+    const [ipv4] = node.families;
+    const read = await readTraffic(host.ipvs, ipv4!.model!, facts({}, 'IPv4'));
+    const counted = read.find(({ address }) => address === `${IP}:80`);
+    assert.equal(counted?.connections, CONNECTIONS);
+    assert.ok(counted.bytesIn > 0 && counted.bytesOut > 0);
+    const [a1, b1] = ['10.244.1.11:8080', '10.244.2.11:8080'].map((each) => counted.endpoints.get(each)!.connections);
+    assert.equal(a1! + b1!, CONNECTIONS);
+    // In a slow machine somebody may have answered when the client had given up.
+    assert.ok(a1! >= (shares['a1:8080'] ?? 0) && b1! >= (shares['b1:8080'] ?? 0), JSON.stringify({ a1, b1, shares }));
+  });
+}
