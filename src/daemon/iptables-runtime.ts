@@ -12,8 +12,8 @@ import { heldFlowTargets } from '../modes/iptables/held-flows.ts';
 import { iptablesMode } from '../modes/iptables/iptables.ts';
 import type { IptablesPlan } from '../modes/iptables/plan.ts';
 import { familyNodePorts, iptablesFacts } from '../node/facts.ts';
-import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
-import { commonRuntime, type ModeRuntime, type RulesRuntimeOptions } from './runtime.ts';
+import type { FamilyState } from '../pipeline.ts';
+import { commonRuntime, type ModeRuntime, type RulesRuntimeOptions, untouched } from './runtime.ts';
 
 export interface IptablesRuntimeOptions extends RulesRuntimeOptions {
   /** Makes a packet counter unless it exists; true if it does now. */
@@ -55,16 +55,11 @@ export function iptablesRuntime(options: IptablesRuntimeOptions): ModeRuntime {
     if (state.flows) state.flows = withRetired(state.flows, heldFlowTargets(save));
     return kernelState(save);
   };
-  const state: FamilyState<IptablesFacts, IptablesPlan, KernelState, IptablesChange, Iptables> = {
-    family,
-    tracker: options.tracker,
-    identity: options.identity,
+  const state: FamilyState<IptablesFacts, IptablesPlan, KernelState, IptablesChange, Iptables> = untouched(options, {
     mode: { ...iptablesMode, read },
     drivers: iptables,
     probe,
-    held: undefined,
-    owed: NOTHING_OWED,
-  };
+  });
 
   return {
     ...commonRuntime(state, ({ change }) => {

@@ -14,8 +14,8 @@ import type { IpvsPlan } from '../modes/ipvs/plan.ts';
 import { cannotUse, prepareHost } from '../modes/ipvs/startup.ts';
 import { type FrontendTraffic, readTraffic } from '../modes/ipvs/traffic.ts';
 import type { CountedServices } from '../observe/service-metrics.ts';
-import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
-import { commonRuntime, type ModeRuntime, type RulesRuntimeOptions } from './runtime.ts';
+import type { FamilyState } from '../pipeline.ts';
+import { commonRuntime, type ModeRuntime, type RulesRuntimeOptions, untouched } from './runtime.ts';
 
 /** Shared by both families. */
 export type IpvsHost = Pick<IpvsDrivers, 'ipvs' | 'sets' | 'links'>;
@@ -54,16 +54,11 @@ export function ipvsRuntime(options: IpvsRuntimeOptions): ModeRuntime {
       addresses: await host.links.addresses(family),
       device: (await host.links.device(DEVICE))?.index,
     });
-  const state: FamilyState<IpvsFacts, IpvsPlan, IpvsState, IpvsChange, IpvsDrivers> = {
-    family,
-    tracker: options.tracker,
-    identity,
+  const state: FamilyState<IpvsFacts, IpvsPlan, IpvsState, IpvsChange, IpvsDrivers> = untouched(options, {
     mode: ipvsMode,
     drivers,
     probe,
-    held: undefined,
-    owed: NOTHING_OWED,
-  };
+  });
 
   return {
     ...commonRuntime(state, () => {}),

@@ -12,8 +12,8 @@ import type { NftablesPlan } from '../modes/nftables/plan.ts';
 import { type Count, type FrontendTraffic, TrafficTotals } from '../modes/nftables/traffic.ts';
 import { familyNodePorts, nftablesFacts } from '../node/facts.ts';
 import type { CountedServices } from '../observe/service-metrics.ts';
-import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
-import { commonRuntime, type ModeRuntime, type RuntimeOptions } from './runtime.ts';
+import type { FamilyState } from '../pipeline.ts';
+import { commonRuntime, type ModeRuntime, type RuntimeOptions, untouched } from './runtime.ts';
 
 export interface NftablesRuntimeOptions extends RuntimeOptions {
   readonly nftables: Nftables;
@@ -38,16 +38,14 @@ export function nftablesRuntime(options: NftablesRuntimeOptions): ModeRuntime {
       routesLocalnet: readSysctlIfAny('net/ipv4/conf/all/route_localnet') === '1',
       hostIps: familyNodePorts(settings, family).matchAll ? [] : await options.hostIps(),
     });
-  const state: FamilyState<NftablesFacts, NftablesPlan, KernelState, NftablesChange, NftablesDriver> = {
-    family,
-    tracker: options.tracker,
-    identity: options.identity,
-    mode: nftablesMode,
-    drivers: driver,
-    probe,
-    held: undefined,
-    owed: NOTHING_OWED,
-  };
+  const state: FamilyState<NftablesFacts, NftablesPlan, KernelState, NftablesChange, NftablesDriver> = untouched(
+    options,
+    {
+      mode: nftablesMode,
+      drivers: driver,
+      probe,
+    },
+  );
   return {
     ...commonRuntime(state, () => {}),
     checksHourly: true,

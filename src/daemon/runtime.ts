@@ -67,6 +67,14 @@ export interface ForeignHands {
   leftBehind(what: string): void;
 }
 
+/** A family of which nothing has been written yet. */
+export function untouched<Facts, Plan, Held, Change, Drivers>(
+  { family, tracker, identity }: RuntimeOptions,
+  own: Pick<FamilyState<Facts, Plan, Held, Change, Drivers>, 'mode' | 'drivers' | 'probe'>,
+): FamilyState<Facts, Plan, Held, Change, Drivers> {
+  return { family, tracker, identity, ...own, held: undefined, owed: NOTHING_OWED };
+}
+
 /** What all modes do alike. */
 export function commonRuntime<Facts, Plan, Held, Change, Drivers>(
   state: FamilyState<Facts, Plan, Held, Change, Drivers>,

@@ -18,9 +18,9 @@ import { userspaceMode } from '../modes/userspace/userspace.ts';
 import type { Log } from '../observe/log.ts';
 import { softLimit } from '../observe/process-metrics.ts';
 import type { CountedServices } from '../observe/service-metrics.ts';
-import { type FamilyState, NOTHING_OWED } from '../pipeline.ts';
+import type { FamilyState } from '../pipeline.ts';
 import { FatalError } from './fatal.ts';
-import { commonRuntime, type ModeRuntime, type RulesRuntimeOptions } from './runtime.ts';
+import { commonRuntime, type ModeRuntime, type RulesRuntimeOptions, untouched } from './runtime.ts';
 
 export interface UserspaceRuntimeOptions extends RulesRuntimeOptions {
   /** A thread of relays ended by an error of ours. */
@@ -58,16 +58,12 @@ export function userspaceRuntime(options: UserspaceRuntimeOptions): UserspaceRun
     options.onLost,
   );
   const claims = new Claims({ family, onProblem: (text) => log.warning(text, { ipFamily: family }) });
-  const state: FamilyState<UserspaceFacts, UserspacePlan, UserspaceState, UserspaceChange, UserspaceDrivers> = {
-    family,
-    tracker: options.tracker,
-    identity: options.identity,
-    mode: userspaceMode,
-    drivers: { iptables, relays, claims },
-    probe: async () => facts,
-    held: undefined,
-    owed: NOTHING_OWED,
-  };
+  const state: FamilyState<UserspaceFacts, UserspacePlan, UserspaceState, UserspaceChange, UserspaceDrivers> =
+    untouched(options, {
+      mode: userspaceMode,
+      drivers: { iptables, relays, claims },
+      probe: async () => facts,
+    });
   relays.onEnded(({ id: _, ...connection }) => {
     if (connection.outcome === 'no-backend') log.info('Found nobody for a connection', { ...connection }, 2);
     else log.info('Relayed a connection', { ...connection }, 4);
