@@ -4,15 +4,17 @@
 // middle of the rounds' ratios.
 // Where this kernel has no IPVS, all modes are measured once more in the test machine, whose kernel has it.
 // Arguments: numbers of Services (10 5000); --here: not in the test machine.
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { KubeObject } from '../src/lab/apiserver/object.ts';
 import { startApiServer } from '../src/lab/apiserver/server.ts';
 import { golden as goldenTopology } from '../src/lab/network/golden.ts';
-import { Network } from '../src/lab/network/network.ts';
+import { type HostProcess, Network } from '../src/lab/network/network.ts';
 import type { ModeName } from '../src/modes/mode.ts';
 import { TestAgent } from '../test/support/agent.ts';
 import { GOLDEN_NODES } from '../test/support/golden.ts';
 import { machine, runInMachine } from '../test/vm/machine.ts';
+import type { Figures } from './modes-client.ts';
 import { ASKED, POD, PORTS, services } from './modes-services.ts';
 import { count, printTable, ratio } from './support/table.ts';
 
@@ -29,13 +31,8 @@ const sizes = process.argv
   .map(Number);
 /** How much is asked, and how often: everything takes many times as long in the test machine, which is emulated. */
 const work = flags.includes('--in-machine')
-  ? { rounds: 5, exchanges: 60, megabytes: 8 }
-  : { rounds: 15, exchanges: 200, megabytes: 64 };
-
-interface Figures {
-  readonly exchanges: number;
-  readonly megabytes: number;
-}
+  ? { rounds: 20, exchanges: 20, megabytes: 2 }
+  : { rounds: 60, exchanges: 50, megabytes: 16 };
 
 interface Round {
   readonly bare: Figures;
@@ -48,7 +45,10 @@ const hasIpvs = (await proxied.exec('n1', ['ipvsadm', '-Ln'])).status === 0;
 try {
   const rows: [mode: string, size: number, rounds: readonly Round[]][] = [];
   for (const mode of ['iptables', 'nftables', ...(hasIpvs ? (['ipvs'] as const) : []), 'userspace'] as const) {
-    for (const size of sizes.length > 0 ? sizes : [10, 5000]) rows.push([mode, size, await measured(mode, size)]);
+    for (const size of sizes.length > 0 ? sizes : [10, 5000]) {
+      rows.push([mode, size, await measured(mode, size)]);
+      console.error(`${mode} with ${size} Services is measured`);
+    }
   }
   show(rows);
 } finally {
@@ -82,10 +82,10 @@ async function measured(mode: ModeName, size: number): Promise<Round[]> {
 }
 
 async function askedInTurn(): Promise<Round[]> {
+  const clients = [await client(bare, POD, PORTS), await client(proxied, ASKED, { answer: 80, source: 81 })] as const;
   const rounds: Round[] = [];
-  for (let i = 0; i < work.rounds; i++) {
-    rounds.push({ bare: await ask(bare, POD, PORTS), proxied: await ask(proxied, ASKED, { answer: 80, source: 81 }) });
-  }
+  for (let i = 0; i < work.rounds; i++) rounds.push({ bare: await ask(clients[0]), proxied: await ask(clients[1]) });
+  for (const each of clients) await each.kill('SIGKILL');
   return rounds;
 }
 
@@ -95,16 +95,24 @@ async function cleanUp(): Promise<void> {
   if (status !== 0) throw new Error(`kube-proxy --cleanup: ${stderr}`);
 }
 
-async function ask(network: Network, ip: string, ports: typeof PORTS): Promise<Figures> {
-  const run = async (...args: string[]): Promise<number> => {
-    const { stdout, stderr, status } = await network.exec('x', [process.execPath, CLIENT, ...args]);
-    if (status !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
-    return Number(stdout);
-  };
-  return {
-    exchanges: await run('rate', ip, String(ports.answer), String(work.exchanges)),
-    megabytes: await run('fetch', ip, String(ports.source)),
-  };
+async function client(network: Network, ip: string, ports: typeof PORTS): Promise<HostProcess> {
+  const args = [ip, ports.answer, ports.source, work.exchanges].map(String);
+  const asking = await network.spawnIn('x', [process.execPath, CLIENT, ...args]);
+  asking.stderr.pipe(process.stderr);
+  await said(asking);
+  return asking;
+}
+
+async function ask(asking: HostProcess): Promise<Figures> {
+  const answer = said(asking);
+  await asking.kill('SIGUSR2');
+  return JSON.parse(await answer) as Figures;
+}
+
+async function said({ stdout, exited }: HostProcess): Promise<string> {
+  const ended = exited.then(() => Promise.reject(new Error('the client ended')));
+  const [data] = await Promise.race([once(stdout, 'data'), ended]);
+  return String(data);
 }
 
 function show(rows: readonly (readonly [mode: string, size: number, rounds: readonly Round[]])[]): void {
