@@ -30,7 +30,8 @@ describe('a userspace agent', () => {
       },
       args: ['-v', '4'],
     });
-    await agent.settled();
+    await agent.said(/"Synced" ipFamily="IPv4"/, 0, 60_000);
+    await agent.said(/"Synced" ipFamily="IPv6"/, 0, 60_000);
   });
   after(async () => {
     await agent.stop();
@@ -67,7 +68,7 @@ describe('a userspace agent', () => {
     const client = await network.spawnIn('a2', [process.execPath, '-e', hold]);
     await until(
       async () => (await connections()).open[0]?.bytesToBackend === 3,
-      10_000,
+      30_000,
       () => 'nothing is open',
     );
     const { open } = await connections();
@@ -83,7 +84,7 @@ describe('a userspace agent', () => {
     await client.kill('SIGKILL');
     await until(
       async () => (await connections()).open.length === 0,
-      10_000,
+      30_000,
       () => 'it stays open',
     );
     assert.match(await page('connections'), /^demo\/web:http .* (?:closed|reset-by-client) \d+s ago$/m);
@@ -97,7 +98,7 @@ describe('a userspace agent', () => {
     const two = { namespace: 'demo', service: 'two', port: 'http', protocol: 'TCP', frontend: '*', ip_family: 'IPv4' };
     await until(
       async () => (await connections()).open.length === 0,
-      10_000,
+      30_000,
       () => 'probes stay open',
     );
     const after = await page('metrics');
