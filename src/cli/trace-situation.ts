@@ -8,14 +8,14 @@ import { isBridged } from '../kernel/bridges.ts';
 import { KernelError } from '../kernel/error.ts';
 import type { Family } from '../lib/ip.ts';
 import { kernelRules } from '../observe/live/kernel-rules.ts';
-import { type PlannedMode, TRACE_MODES } from '../observe/live/modes.ts';
+import { type PlannedMode, TRACE_MODES, type TraceMode } from '../observe/live/modes.ts';
 import { AddressBook } from '../observe/trace/frontends.ts';
 import { parseIptablesSave } from '../observe/trace/iptables-save.ts';
 import { parseNftList } from '../observe/trace/nft-list.ts';
 import type { Origins } from '../observe/trace/origin.ts';
 import type { Surroundings } from '../observe/trace/packet.ts';
 import type { Ruleset } from '../observe/trace/ruleset.ts';
-import { withAddresses } from '../observe/trace/walk.ts';
+import { withAddresses } from '../observe/trace/surroundings.ts';
 import { clusterOf, type OfflineCluster, readCluster } from './manifests.ts';
 import { type NodeView, nodeView, readConfiguration, warnOfProblems } from './node-view.ts';
 import { clusterFromApi } from './trace-objects.ts';
@@ -42,7 +42,8 @@ export const SITUATION_HELP = `  -f, --filename PATH    Services, EndpointSlices
       --mode MODE        iptables, nftables, ipvs or userspace (default: as configured, else iptables)
       --cluster-cidr C   pod networks, as in the configuration's clusterCIDR
       --live             use the rules that this host's kernel holds (the default without objects)
-      --rules FILE       use the rules in this text of iptables-save, or of nft list ruleset
+      --rules FILE       use the rules in this text of iptables-save (with those of ipset save and ipvsadm -Sn in IPVS mode), or of nft
+                         list ruleset
   -o, --output FORMAT    text or json`;
 
 export interface SituationOptions {
@@ -96,7 +97,7 @@ export async function situationOf(options: SituationOptions): Promise<Situation>
     const view = nodeView(cluster, nodeName, configuration, family);
     const kernel = isLive ? await readable(kernelRules(family, mode)) : undefined;
     const text = kernel?.text ?? (options.rules === undefined ? undefined : readRules(options.rules));
-    const read = kernel?.ruleset ?? (text === undefined ? undefined : parseRules(text, family));
+    const read = kernel?.ruleset ?? (text === undefined ? undefined : parseRules(text, mode, family));
     const all = isLive ? await ownAddresses(family) : (view.node?.ips ?? []);
     const hostIps = all.filter((ip) => !read?.addresses?.has(ip));
     const planned = mode.plan(view, hostIps, text);
@@ -154,8 +155,12 @@ async function ownAddresses(family: Family): Promise<readonly string[]> {
 }
 
 /** nft's text begins with a table, iptables-save's with a comment or an asterisk. */
-function parseRules(text: string, family: Family): Ruleset {
-  return /^table /m.test(text) ? parseNftList(text, family) : parseIptablesSave(text, family);
+function parseRules(text: string, { besideIn }: TraceMode, family: Family): Ruleset {
+  const rules = /^table /m.test(text) ? parseNftList(text, family) : parseIptablesSave(text, family);
+  if (!besideIn) return rules;
+  const beside = besideIn(text, family);
+  if (typeof beside === 'string') throw new UsageError(`--rules: ${beside}`);
+  return { ...rules, ...beside };
 }
 
 function readRules(path: string): string {

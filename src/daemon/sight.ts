@@ -10,7 +10,7 @@ import type { TraceMode } from '../observe/live/modes.ts';
 import { AddressBook } from '../observe/trace/frontends.ts';
 import type { Surroundings } from '../observe/trace/packet.ts';
 import type { Ruleset } from '../observe/trace/ruleset.ts';
-import { withAddresses } from '../observe/trace/walk.ts';
+import { withAddresses } from '../observe/trace/surroundings.ts';
 import { neighbourhoodOf } from '../observe/verify/neighbourhood.ts';
 import type { VerifyInput } from '../observe/verify/verify.ts';
 

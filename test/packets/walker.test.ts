@@ -8,14 +8,17 @@ import { Network } from '../../src/lab/network/network.ts';
 import type { PacketResult } from '../../src/lab/network/probe.ts';
 import { kernelRules } from '../../src/observe/live/kernel-rules.ts';
 import { TRACE_MODES, type TraceMode } from '../../src/observe/live/modes.ts';
+import type { Ruleset } from '../../src/observe/trace/ruleset.ts';
 import { Walker } from '../../src/observe/trace/walk.ts';
 import { sync } from '../../src/pipeline.ts';
 import { TestCluster } from '../support/cluster.ts';
 import { GOLDEN_BASE, GOLDEN_NODES, patient } from '../support/golden.ts';
 import { iptablesNode, runIn } from '../support/iptables-node.ts';
 import { NftablesRemote } from '../support/nftables-remote.ts';
+import { userspaceFacts, userspaceVerifyInput } from '../support/verify.ts';
 import { goldenHost, type ProbeLike, packetOf, predicted } from '../support/walker.ts';
 import { anyCluster, anyForeignRules, type RandomService } from '../support/walker-cluster.ts';
+import { UserspaceNode } from './userspace-node.ts';
 
 const CLUSTERS = 3;
 const SERVICES = 2;
@@ -51,6 +54,20 @@ describe('what the walker says and what packets do', () => {
       await remote.tell({ restarts: true, apply: manifests });
       await askAll(network, services, foreign, TRACE_MODES.nftables);
     });
+
+    test(`agree in userspace mode, ${around}`, async () => {
+      await reset(network);
+      const node = await UserspaceNode.start(network);
+      try {
+        await node.sync(manifests);
+        const { tracker } = new TestCluster().apply(...manifests);
+        const relays = (text: string): Ruleset['relays'] =>
+          userspaceVerifyInput(tracker, userspaceFacts('IPv4'), text).planned.relays;
+        await askAll(network, services, foreign, TRACE_MODES.userspace, relays);
+      } finally {
+        await node.close();
+      }
+    });
   }
 });
 
@@ -59,10 +76,12 @@ async function askAll(
   services: readonly RandomService[],
   foreign: readonly string[],
   mode: TraceMode,
+  relaysIn?: (heldText: string) => Ruleset['relays'],
 ): Promise<void> {
   for (const rule of foreign) await network.exec('n1', ['iptables-nft', ...rule.split(' ')]);
-  const { ruleset } = await kernelRules('IPv4', mode, runIn(network, 'n1'));
-  const walker = new Walker(ruleset);
+  const { ruleset, text } = await kernelRules('IPv4', mode, runIn(network, 'n1'));
+  const relays = relaysIn?.(text);
+  const walker = new Walker({ ...ruleset, ...(relays && { relays }) });
   const byClient = Map.groupBy(services.flatMap(questions), ({ from }) => from);
   await Promise.all(
     [...byClient.values()].map(async (probes) => {

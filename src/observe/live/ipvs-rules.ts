@@ -63,14 +63,18 @@ export async function besideRules(
   return besideOf(await sets.list(), servers, await boundAddresses(links, family));
 }
 
-interface HeldServer {
+export interface HeldServer {
   readonly server: VirtualServer;
   readonly backends: readonly CountedServer[];
 }
 
 type CountedServer = RealServer & Pick<RealServerState, 'givenConnections'>;
 
-function besideOf(sets: readonly HeldSet[], servers: readonly HeldServer[], addresses: readonly string[]): Beside {
+export function besideOf(
+  sets: readonly HeldSet[],
+  servers: readonly HeldServer[],
+  addresses: readonly string[],
+): Beside {
   return {
     ipSets: new Map(sets.map((set) => [set.name, ipSet(set)])),
     virtualServers: new Map(

@@ -30,6 +30,7 @@ import type { Setup } from '../verify/meaning.ts';
 import { NFTABLES_SCOPE, nftablesSetup } from '../verify/nftables-scope.ts';
 import { USERSPACE_SCOPE, userspaceSetup } from '../verify/userspace-scope.ts';
 import { heldIpvs, plannedIpvs } from './ipvs-rules.ts';
+import { parseIpvsText } from './ipvs-text.ts';
 import { runningRelays, userspaceRules } from './userspace-rules.ts';
 
 export interface TraceMode {
@@ -38,6 +39,8 @@ export interface TraceMode {
   readonly isOwnTable: (table: Table) => boolean;
   /** What the kernel has beside rules. */
   readonly beside?: (family: Family) => Promise<Beside>;
+  /** The same in a text, or why it tells nothing. */
+  readonly besideIn?: (text: string, family: Family) => Beside | string;
   readonly origins: (model: NodeModel) => Origins;
   /** Rules that were read, with what only the model tells of them. */
   readonly complete?: (read: Ruleset, node: PlannedNode, heldText: string) => Ruleset;
@@ -109,6 +112,7 @@ export const TRACE_MODES: Readonly<Record<ModeName, TraceMode>> = {
     needs: 'iptables',
     isOwnTable: ({ origin }) => origin === 'iptables',
     beside: heldIpvs,
+    besideIn: parseIpvsText,
     origins: (model) => new IpvsOrigins(model),
     plan: ({ model, settings, nodeName }, hostIps) => {
       const addresses = hostIps.map((ip) => ({ ip, device: 0, isLinkLocal: isLinkLocal(ip) }));
@@ -127,6 +131,8 @@ export const TRACE_MODES: Readonly<Record<ModeName, TraceMode>> = {
     needs: 'iptables',
     isOwnTable: ({ origin }) => origin === 'iptables',
     beside: async () => ({ listening: listeningPorts() }),
+    besideIn: (text) =>
+      NAMED_PORT.test(text) ? 'relays have ports only while they run, and these rules have names' : {},
     origins: (model) => new UserspaceOrigins(model),
     complete: (read, { model, settings }, heldText) => {
       const facts = userspaceFacts(settings, model.family);
@@ -145,6 +151,9 @@ export const TRACE_MODES: Readonly<Record<ModeName, TraceMode>> = {
     },
   },
 };
+
+/** What is printed of a plan. */
+const NAMED_PORT = /<\S+\/(TCP|UDP) (cluster|local)>/;
 
 /** As the kernel tells by an address's scope: fe80::/10, and 169.254.0.0/16 only where somebody said so. */
 function isLinkLocal(ip: string): boolean {

@@ -11,9 +11,10 @@
 // In each hook the base chains are asked by priority. Nat chains are asked for the first packet of a connection alone, the
 // first that translates is the last that is asked, and a packet over the loopback device is not asked again.
 import { assertNever } from '../../lib/assert.ts';
-import { familyOf, hostPort, isLoopback } from '../../lib/ip.ts';
+import { hostPort } from '../../lib/ip.ts';
 import { branchesOf, IP_VS, RELAYS } from './balance.ts';
 import { ChainIndex } from './chain-index.ts';
+import { hookOrder, isAskedByNat, leaveChain, loopback, nextHook, sendOn, translated } from './hooks.ts';
 import { judgeRule } from './judge.ts';
 import { branchesAt } from './map-branches.ts';
 import type { End, Hop, Outcome, Packet, Surroundings } from './packet.ts';
@@ -28,6 +29,7 @@ import {
   type Statement,
   type Table,
 } from './ruleset.ts';
+import { withAddresses } from './surroundings.ts';
 import {
   addHop,
   type Frame,
@@ -262,98 +264,6 @@ export class Walker {
   }
 }
 
-/** The rest of this chain, and of the other nat chains of this hook, is not asked. */
-function translated(traveller: Traveller): 'next-rule' {
-  traveller.frame = undefined;
-  traveller.isTranslatedHere = true;
-  return 'next-rule';
-}
-
-/** Where the new destination is this host itself, the packet goes on from where it is. */
-function sendOn(traveller: Traveller, ip: string, port: number, host: Surroundings): void {
-  const { packet } = traveller;
-  packet.virtualServer = { ip: packet.dst, port: packet.dstPort };
-  packet.dst = ip;
-  packet.dstPort = port;
-  packet.isDestinationChanged = true;
-  if (isLoopback(ip) || host.isOwnAddress(ip)) return;
-  packet.inDevice = '';
-  enter(traveller, 'output');
-}
-
-/** At the end of a chain the packet goes back to where it came from; where it came from nowhere, the policy decides. */
-function leaveChain(traveller: Traveller): End | undefined {
-  traveller.frame = traveller.frame!.below;
-  const chain = traveller.base!;
-  if (traveller.frame || chain.base!.policy === 'accept') return undefined;
-  addHop(traveller, { hook: traveller.hook, chain, rule: undefined, did: { kind: 'drop' } });
-  return { kind: 'dropped' };
-}
-
-function nextHook(traveller: Traveller, host: Surroundings): End | undefined {
-  const { packet } = traveller;
-  const isOwn = isLoopback(packet.dst) || host.isOwnAddress(packet.dst);
-  const hasCrossedLoopback = traveller.isFromThisHost && packet.inDevice === LOOPBACK;
-  switch (traveller.hook) {
-    case 'prerouting':
-      if (!isOwn) packet.outDevice = host.deviceTo?.(packet.dst);
-      enter(traveller, isOwn ? 'input' : 'forward');
-      return undefined;
-    case 'forward':
-      enter(traveller, 'postrouting');
-      return undefined;
-    case 'output':
-      packet.outDevice = isOwn ? LOOPBACK : host.deviceTo?.(packet.dst);
-      enter(traveller, 'postrouting');
-      return undefined;
-    case 'postrouting':
-      if (!isOwn || !traveller.isFromThisHost || hasCrossedLoopback) return { kind: 'forwarded' };
-      packet.inDevice = LOOPBACK;
-      packet.outDevice = undefined;
-      enter(traveller, 'prerouting');
-      return undefined;
-    case 'input':
-      return { kind: 'delivered' };
-    default:
-      return assertNever(traveller.hook);
-  }
-}
-
-const LOOPBACK = 'lo';
-
-function enter(traveller: Traveller, hook: Hook): void {
-  traveller.hook = hook;
-  traveller.basesDone = 0;
-  traveller.isTranslatedHere = false;
-}
-
-function isAskedByNat({ packet, hook, isFromThisHost, isTranslatedHere }: Traveller): boolean {
-  if (packet.state !== 'NEW' || isTranslatedHere) return false;
-  // What ip_vs sends on was asked when it came.
-  if (packet.virtualServer && hook === 'output') return false;
-  const hasBeenAsked = isFromThisHost && (hook === 'prerouting' || hook === 'input');
-  return !hasBeenAsked;
-}
-
-function loopback(like: string): string {
-  return familyOf(like) === 'IPv4' ? '127.0.0.1' : '::1';
-}
-
 function keyOf(protocol: string, ip: string, port: number): string {
   return balancerKey(protocol, hostPort(ip, port));
-}
-
-/** The host with the addresses that it has for Services. */
-export function withAddresses(host: Surroundings, { addresses }: Ruleset): Surroundings {
-  if (!addresses || addresses.size === 0) return host;
-  return { ...host, isOwnAddress: (ip) => host.isOwnAddress(ip) || addresses.has(ip) };
-}
-
-/** A stable sort: tables of one priority stay in the order they are given in. */
-function hookOrder(tables: readonly Table[]): ReadonlyMap<Hook, readonly Chain[]> {
-  const based = tables.flatMap(({ chains }) => [...chains.values()].filter(({ base }) => base !== undefined));
-  const byHook = Map.groupBy(based, ({ base }) => base!.hook);
-  return new Map(
-    [...byHook].map(([hook, chains]) => [hook, chains.sort((a, b) => a.base!.priority - b.base!.priority)]),
-  );
 }

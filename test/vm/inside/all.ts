@@ -5,6 +5,7 @@ import { lifeTests } from './life.ts';
 import { packetTests } from './packets.ts';
 import { stateTests } from './recorded-state.ts';
 import { trafficTests } from './traffic.ts';
+import { walkTests } from './walks.ts';
 
 describe('IPVS mode in a kernel that has IPVS', () => {
   let bench: Bench;
@@ -15,5 +16,6 @@ describe('IPVS mode in a kernel that has IPVS', () => {
   describe('recorded clusters: packets', () => packetTests(() => bench));
   describe('over time', () => lifeTests(() => bench));
   describe('counted', () => trafficTests(() => bench));
+  describe('walked packets', () => walkTests(() => bench));
   describe('recorded state, as the system tools read it', stateTests);
 });
