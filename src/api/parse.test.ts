@@ -75,6 +75,7 @@ describe('a Service', () => {
     assert.deepEqual(ips({ clusterIP: 'fd99::1' }), { IPv6: 'fd99::1' });
     assert.deepEqual(ips({ clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1', 'fd99::1'] }), { IPv4: '10.0.0.1' });
     assert.deepEqual(ips({ clusterIPs: ['10.0.0.1'], ipFamilies: ['IPv4', 'IPv6'] }), { IPv4: '10.0.0.1' });
+    assert.deepEqual(ips({ clusterIPs: ['10.0.0.1', '10.0.0.2'], ipFamilies: ['IPv4', 'IPv4'] }), { IPv4: '10.0.0.1' });
     assert.deepEqual(ips({ clusterIPs: ['fd99::1', '10.0.0.1'], ipFamilies: ['IPv6', 'IPv4'] }), {
       IPv4: '10.0.0.1',
       IPv6: 'fd99::1',

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { IptablesFacts } from '../../src/modes/iptables/facts.ts';
 import { plan } from '../../src/modes/iptables/plan.ts';
 import type { Manifest } from '../support/golden.ts';
+import { serviceManifest } from '../support/manifests.ts';
 import { modelOf, serviceText, textOf, type WorkedExample, workedExample, workedExamples } from '../support/worked.ts';
 
 const PARTIAL = 'partial-with-stale-chain';
@@ -72,6 +73,23 @@ test('a service whose endpoints are all gone has no nat rules, and rejects', () 
     '-A KUBE-SERVICES -m comment --comment "shop/cart:http has no endpoints" -m tcp -p tcp -d 10.99.0.21 --dport 80 -j REJECT';
   kept.splice(kept.indexOf(kept.find((line) => line.includes('shop/idle'))!), 0, reject);
   assert.equal(textOf(withoutSlices, facts), kept.join('\n'));
+});
+
+test('a health check is asked over TCP, whatever the service speaks, and has a rule for each of its ports', () => {
+  const { facts } = workedExample(BASE);
+  const ports = [
+    { name: 'rtp', port: 5004, protocol: 'UDP' },
+    { name: 'sig', port: 5005, protocol: 'SCTP' },
+  ];
+  const spec = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 32555, ports };
+  const text = textOf([serviceManifest('media/stream', spec)], facts).split('\n');
+  assert.deepEqual(
+    text.filter((line) => line.startsWith('-A KUBE-NODEPORTS')),
+    ['rtp', 'sig'].map(
+      (name) =>
+        `-A KUBE-NODEPORTS -m comment --comment "media/stream:${name} health check node port" -m tcp -p tcp --dport 32555 -j ACCEPT`,
+    ),
+  );
 });
 
 test('the mark is written as eight hexadecimal digits', () => {

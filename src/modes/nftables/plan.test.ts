@@ -5,6 +5,7 @@ import type { Backend, Frontend, NodeModel, ServiceModel, ServicePort, TrafficCl
 import { diff, lingeringOf, operationsOf } from './diff.ts';
 import type { NftablesFacts } from './facts.ts';
 import { allRows, type NftablesPlan, plan } from './plan.ts';
+import { ruleText } from './print.ts';
 
 const FACTS: NftablesFacts = {
   family: 'IPv4',
@@ -209,6 +210,52 @@ test('a service without endpoints leaves an address to another that has some', (
   const second = plan(model([service('shop/a', [external], []), b], ['shop/a']), FACTS, first);
   assert.ok(sets(second).includes('endpoints-tcp 10.50.1.2 . 8080'));
   assert.ok(!sets(second).includes('no-endpoint-services goto reject-chain'));
+});
+
+test('sources are limited to the ranges, and to the load-balancer IPs too where the node is among them', () => {
+  const frontends: Frontend[] = [clusterIp('10.96.0.1'), { kind: 'load-balancer-ip', ip: '203.0.113.1', port: 80 }];
+  const firewall = (rest: Partial<ServicePort>): unknown =>
+    plan(model([service('shop/a', frontends, [], rest)]), FACTS)
+      .index.chains()
+      .filter(({ name }) => name.startsWith('firewall-'))
+      .map(({ rules }) => rules.map((rule) => ruleText(rule, 'IPv4')));
+  const sourceRanges = ['192.0.2.0/24'];
+  assert.deepEqual(firewall({ sourceRanges }), [['ip saddr != 192.0.2.0/24 drop']], 'also without endpoints');
+  assert.deepEqual(firewall({ sourceRanges, sourceRangesIncludeNode: true }), [
+    ['ip saddr != { 192.0.2.0/24, 203.0.113.1 } drop'],
+  ]);
+});
+
+test('under policy Local pods go on as they are, processes of this node masqueraded', () => {
+  const rules = (facts: NftablesFacts): unknown =>
+    plan(model([]), facts)
+      .fixed.chains.find(({ name }) => name === 'short-circuit')!
+      .rules.map((rule) => ruleText(rule, 'IPv4'));
+  const ofNode = [
+    'fib saddr type local meta mark set meta mark | 0x00004000 comment "masquerade local traffic"',
+    'fib saddr type local goto cluster-policy comment "short-circuit local traffic"',
+  ];
+  const ofPods = 'ip saddr 10.50.0.0/16 goto cluster-policy comment "short-circuit pod traffic"';
+  assert.deepEqual(rules(FACTS), [ofPods, ...ofNode]);
+  assert.deepEqual(rules({ ...FACTS, detector: { kind: 'none' } }), ofNode);
+});
+
+test('who is in both lists of a service is remembered in both', () => {
+  const [both, other] = [backend('10.50.1.1', true), backend('10.50.2.1')];
+  const local: TrafficClass = { over: 'local', verdict: 'balance', shortCircuitsLocalClients: true };
+  const sticky = service('shop/a', [{ kind: 'node-port', port: 30080 }], [both, other], {
+    backends: { cluster: [both, other], local: [both], reachable: [both, other] },
+    external: local,
+    affinityTimeoutSeconds: 600,
+  });
+  const learns = [...allRows(plan(model([sticky]), FACTS))].filter(({ set }) => set === 'learn-nodeports');
+  assert.deepEqual(
+    learns.map(({ key, value }) => `${key} : ${value?.replace(/-[A-Z2-7]{8}-/, '-')}`),
+    [
+      'tcp . 30080 . 10.50.1.1 . 8080 : goto learn-cluster-local-shop/a/tcp/http/8080',
+      'tcp . 30080 . 10.50.2.1 . 8080 : goto learn-cluster-shop/a/tcp/http/8080',
+    ],
+  );
 });
 
 test('service ranges and node-port addresses change rules and rows of the fixed part alone', () => {
