@@ -33,18 +33,29 @@ function damagedRules(): string {
   return path;
 }
 
+/** IPVS mode's state, in which a real server is missing. */
+function damagedIpvs(): string {
+  const path = join(FOLDER, 'ipvs');
+  writeFileSync(path, portolan('render', '--mode', 'ipvs').replace(/^-a -t 10\.96\.1\.1:80 .*\n/m, ''));
+  return path;
+}
+
 const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   trace: [
     ['trace', '--from', 'outside', '--to', 'plain'],
     ['trace', '--from', '10.244.1.11', '--to', 'sticky', '--mode', 'nftables'],
     ['trace', '--from', 'node', '--to', 'empty'],
     ['trace', '--from', 'pod', '--to', '192.0.2.9:99/udp'],
+    ['trace', '--from', 'outside', '--to', 'sticky', '--mode', 'ipvs'],
+    ['trace', '--from', 'outside', '--to', 'sticky', '--mode', 'userspace'],
   ],
-  verify: [['verify'], ['verify', '--rules', damagedRules()]],
+  verify: [['verify'], ['verify', '--rules', damagedRules()], ['verify', '--rules', damagedIpvs(), '--mode', 'ipvs']],
   diff: [['diff', '--rules', damagedRules()]],
   explain: [
     ['explain', 'service', 'plain'],
     ['explain', 'service', 'guarded', '--mode', 'nftables'],
+    ['explain', 'service', 'guarded', '--mode', 'ipvs'],
+    ['explain', 'service', 'guarded', '--mode', 'userspace'],
   ],
   doctor: [
     ['doctor', 'plain'],
