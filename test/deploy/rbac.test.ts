@@ -23,19 +23,19 @@ const granted = rules.flatMap(({ apiGroups, resources, verbs }) =>
 );
 
 const HEALTH_CHECK_PORT = 31999;
-const service = (revision: number) => ({
+const SERVICE = {
   apiVersion: 'v1',
   kind: 'Service',
-  metadata: { name: 'shop', namespace: 'default', annotations: { revision: String(revision) } },
+  metadata: { name: 'shop', namespace: 'default' },
   spec: {
     type: 'LoadBalancer',
     clusterIP: '10.96.7.7',
     clusterIPs: ['10.96.7.7'],
     externalTrafficPolicy: 'Local',
     healthCheckNodePort: HEALTH_CHECK_PORT,
-    ports: [{ port: 80 + revision, protocol: 'TCP', targetPort: 80, nodePort: 30080 }],
+    ports: [{ port: 80, protocol: 'TCP', targetPort: 80, nodePort: 30080 }],
   },
-});
+};
 
 test('the rules of deploy/ are what the agent asks for, no more and no less', { timeout: 60_000 }, async () => {
   const asked = new Set<string>();
@@ -44,11 +44,12 @@ test('the rules of deploy/ are what the agent asks for, no more and no less', { 
     serviceCIDRs: ['10.96.0.0/16'],
     onRequest: ({ verb, resource }) => asked.add(`${verb} ${resource.group}/${resource.plural}`),
   });
-  // Somebody has the port already: the agent reports it in an event, and again at the next sync, which patches the event.
+  // Somebody has the port already: the agent reports it in an event, and again when the service comes back, which patches
+  // the event.
   const taken = net.createServer().listen(HEALTH_CHECK_PORT, '0.0.0.0');
   await once(taken, 'listening');
   api.apply(NODE);
-  api.apply(service(0));
+  api.apply(SERVICE);
   // A server that cannot stream its first list: the agent lists.
   for (const resource of ['nodes', 'services', 'endpointslices', 'servicecidrs']) {
     api.faults.answer({ status: 400, verb: 'watch', resource, times: 1 });
@@ -58,7 +59,8 @@ test('the rules of deploy/ are what the agent asks for, no more and no less', { 
   try {
     for (let revision = 1; granted.some((right) => !asked.has(right)) && revision < 100; revision++) {
       await systemClock.wait(300);
-      api.apply(service(revision % 2));
+      if (revision % 2 === 1) api.delete('services', 'default', 'shop');
+      else api.apply(SERVICE);
     }
     assert.deepEqual([...asked].sort(), [...granted].sort(), agent.log());
     assert.doesNotMatch(agent.log(), /forbidden/i);
