@@ -12,6 +12,8 @@ const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
 export interface AgentOptions {
   readonly host?: string;
+  /** The program, where it is not the source itself. */
+  readonly main?: string;
   /** Laid over GOLDEN_CONFIG, section by section. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly args?: readonly string[];
@@ -40,7 +42,7 @@ export class TestAgent {
       ...(options.wrapper ?? []),
       process.execPath,
       '--disable-warning=ExperimentalWarning',
-      MAIN,
+      options.main ?? MAIN,
       ...['--config', join(folder, 'config.json'), '-v', '2'],
       ...(options.args ?? []),
     ];

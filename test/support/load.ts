@@ -117,7 +117,7 @@ async function run({ kind, ip, port, timeoutMs = TIMEOUT_MS }: Load): Promise<vo
   process.stdout.write(`${JSON.stringify(account)}\n`);
 }
 
-function askStream(ip: string, port: number, timeoutMs: number): Promise<string> {
+export function askStream(ip: string, port: number, timeoutMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
     const socket = net.connect(port, ip, () => socket.write(QUESTION));
@@ -135,7 +135,7 @@ function askStream(ip: string, port: number, timeoutMs: number): Promise<string>
   });
 }
 
-async function askOnce(ip: string, port: number): Promise<string> {
+export async function askOnce(ip: string, port: number): Promise<string> {
   const socket = dgram.createSocket('udp4');
   try {
     return await askDatagram(socket, ip, port, TIMEOUT_MS);
@@ -144,7 +144,7 @@ async function askOnce(ip: string, port: number): Promise<string> {
   }
 }
 
-function askDatagram(socket: dgram.Socket, ip: string, port: number, timeoutMs: number): Promise<string> {
+export function askDatagram(socket: dgram.Socket, ip: string, port: number, timeoutMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => done(() => reject(errorWith('ETIMEDOUT'))), timeoutMs);
     const onMessage = (message: Buffer): void => done(() => resolve(message.toString()));

@@ -3,15 +3,21 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { spawnInSandbox } from '../../src/lab/sandbox.ts';
-import { type InsideReport, REPORT } from './inside/reporter.ts';
+import { type InsideReport, NOTE, REPORT } from './inside/reporter.ts';
 import { machine, runInMachine } from './machine.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TIMEOUT_MS = 15 * 60_000;
+/** The agent as it is shipped, for the tests inside: from source it would start five times slower there. */
+const BUNDLE = join(ROOT, '.cache/vm', `bundle-${process.pid}`);
 const COMMAND = [
+  'env',
+  `PORTOLAN_BUNDLE=${join(BUNDLE, 'portolan.mjs')}`,
   process.execPath,
   '--disable-warning=ExperimentalWarning',
   '--test-force-exit',
@@ -23,13 +29,18 @@ test('IPVS mode', async (t) => {
   process.chdir(ROOT);
   const missing = spawnSync('sh', ['-c', 'PATH=$PATH:/usr/sbin:/sbin command -v ipvsadm']).status !== 0;
   if (missing) return t.skip('ipvsadm is not installed (Debian package ipvsadm)');
+  const built = spawnSync(process.execPath, ['scripts/build.ts', BUNDLE], { encoding: 'utf8' });
+  assert.equal(built.status, 0, built.stderr);
+  t.after(() => rmSync(BUNDLE, { recursive: true, force: true }));
   const run = (await hasIpvs()) ? await runHere() : await runThere();
   if ('missing' in run) return t.skip(`this kernel has no IPVS, and no machine with one can be had: ${run.missing}`);
 
-  const reports = run.output.split('\n').flatMap((line): InsideReport[] => {
-    const at = line.indexOf(REPORT);
-    return at < 0 ? [] : [JSON.parse(line.slice(at + REPORT.length)) as InsideReport];
-  });
+  const told = (mark: string): string[] =>
+    run.output
+      .split('\n')
+      .flatMap((line) => (line.includes(mark) ? [line.slice(line.indexOf(mark) + mark.length)] : []));
+  for (const note of told(NOTE)) t.diagnostic(note.trimEnd());
+  const reports = told(REPORT).map((line) => JSON.parse(line) as InsideReport);
   for (const { name, isOk, isSuite, error } of reports) {
     if (isSuite) continue;
     await t.test(name, () => assert.ok(isOk, error));

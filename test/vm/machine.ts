@@ -44,6 +44,21 @@ const EARLY_MODULES = [
   'fs/overlayfs/overlay',
 ];
 
+/** What rules need, loaded in one go: where the kernel asks for one at a time, each takes seconds in an emulated machine. */
+const RULE_MODULES = [
+  ...`chain_nat compat connlimit ct fib_ipv4 fib_ipv6 hash limit log masq nat numgen objref quota redir reject reject_ipv4 reject_ipv6`
+    .split(' ')
+    .map((name) => `nft_${name}`),
+  ...`addrtype comment conntrack mark MASQUERADE nat nfacct physdev recent REDIRECT set statistic tcpudp`
+    .split(' ')
+    .map((name) => `xt_${name}`),
+  ...`bitmap_port hash_ip hash_ipport hash_ipportip hash_ipportnet`.split(' ').map((name) => `ip_set_${name}`),
+  ...['ipt_REJECT', 'ip6t_REJECT', 'nf_conntrack_netlink'],
+];
+
+/** On a busy host an emulated timer may tick late, which the kernel would take for a broken one. */
+const KERNEL_OPTIONS = 'console=ttyS0 quiet panic=-1 no_timer_check';
+
 /** Where the machine sees the folder it shares with us for writing. */
 const SHARED = '/run/machine';
 
@@ -79,9 +94,9 @@ export async function runInMachine(
     copyFileSync(busybox, join(shared, 'poweroff'));
     writeFileSync(join(shared, 'run'), runScript(command));
     const { console, isOver } = await boot(qemuArgs(kernel, folder, shared), qemu, options);
-    const status = isOver ? Number(readFileSync(join(shared, 'status'), 'utf8')) : undefined;
+    const status = join(shared, 'status');
     return {
-      status,
+      status: isOver && existsSync(status) ? Number(readFileSync(status, 'utf8')) : undefined,
       output: existsSync(join(shared, 'output')) ? readFileSync(join(shared, 'output'), 'utf8') : '',
       console,
     };
@@ -101,7 +116,7 @@ function qemuArgs({ image }: TestKernel, folder: string, shared: string): string
   return [
     ...['-machine', 'q35', '-accel', 'tcg,thread=multi', '-cpu', 'max', '-smp', '2', '-m', '2048'],
     ...['-nodefaults', '-no-user-config', '-nographic', '-no-reboot', '-serial', 'stdio'],
-    ...['-kernel', image, '-initrd', join(folder, 'initramfs'), '-append', 'console=ttyS0 quiet panic=-1'],
+    ...['-kernel', image, '-initrd', join(folder, 'initramfs'), '-append', KERNEL_OPTIONS],
     ...share('files', '/', ',readonly=on'),
     ...share('shared', shared, ''),
   ];
@@ -183,6 +198,7 @@ function runScript(command: readonly string[]): string {
   const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
   return `export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TMPDIR=/tmp
 echo ${SHARED}/modprobe >/proc/sys/kernel/modprobe
+${SHARED}/modprobe -qa ${RULE_MODULES.join(' ')} 2>/dev/null
 ip link set lo up
 cd '${process.cwd()}'
 { ${quoted}; echo $? >${SHARED}/status; } 2>&1 | tee ${SHARED}/output

@@ -70,8 +70,9 @@ interface Settings {
   readonly clusterCIDR?: string;
 }
 
-export function recordedState(scenario: IpvsScenario, step: number): RecordedState {
-  const text = readFileSync(new URL(`${scenario.name}.txt`, FOLDER), 'utf8');
+/** What was recorded after a step, by the title of its section. */
+export function recordedSections({ name }: IpvsScenario, step: number): (title: string) => string {
+  const text = readFileSync(new URL(`${name}.txt`, FOLDER), 'utf8');
   const parts = text.split(/^# step \d+$/m);
   const part = parts.length === 1 ? parts[0]! : parts[step + 1]!;
   const sections = new Map(
@@ -79,11 +80,19 @@ export function recordedState(scenario: IpvsScenario, step: number): RecordedSta
       .split(/^## /m)
       .slice(1)
       .map((section) => {
-        const [title = '', ...lines] = section.split('\n');
-        return [title, lines.filter((line) => line !== '')];
+        const end = section.indexOf('\n');
+        return [section.slice(0, end), section.slice(end + 1)];
       }),
   );
-  const of = (title: string): readonly string[] => sections.get(title) ?? [];
+  return (title) => sections.get(title) ?? '';
+}
+
+export function recordedState(scenario: IpvsScenario, step: number): RecordedState {
+  const text = recordedSections(scenario, step);
+  const of = (title: string): readonly string[] =>
+    text(title)
+      .split('\n')
+      .filter((line) => line !== '');
   const departures = DEPARTURES.filter((departure) => departure.scenario === scenario.name && departure.step === step);
   const gone = new Set(departures.flatMap(({ without }) => without));
   return {

@@ -66,7 +66,7 @@ async function surpriseOf(
 
 const ATTEMPTS = 6;
 
-function isExpected(golden: GoldenCase, step: number, probe: GoldenProbe, result: Expected): boolean {
+export function isExpected(golden: GoldenCase, step: number, probe: GoldenProbe, result: Expected): boolean {
   const difference = differenceOf(golden.name, step, probe);
   const wanted = difference ? [difference.expect] : [expectedIn('iptables', probe), expectedIn('nftables', probe)];
   return wanted.some((each) => isSame(each, result));

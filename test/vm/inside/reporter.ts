@@ -2,6 +2,8 @@
 import type { TestEvent } from 'node:test/reporters';
 
 export const REPORT = '@test ';
+/** What a test has to tell beside: figures, most of all. */
+export const NOTE = '@note ';
 
 export interface InsideReport {
   readonly name: string;
@@ -14,6 +16,7 @@ export interface InsideReport {
 
 export default async function* report(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   for await (const event of source) {
+    if (event.type === 'test:diagnostic' && event.data.nesting > 0) yield `${NOTE}${event.data.message}\n`;
     if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
     const { name, nesting, details } = event.data;
     const line: InsideReport = {
