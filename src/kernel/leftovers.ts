@@ -60,7 +60,7 @@ export function describeLeftover(leftover: Leftover): string {
         ...(leftover.virtualServers > 0 ? [`${leftover.virtualServers} virtual servers`] : []),
         ...(leftover.sets.length > 0 ? [`${leftover.sets.length} ipsets`] : []),
       ];
-      return `IPVS mode left ${parts.join(', ')}: service addresses are this host's own until they go. If no other kube-proxy runs here, remove them: kube-proxy --cleanup (it clears every virtual server of the host)`;
+      return `IPVS mode left ${parts.join(', ')}: service addresses are this host's own until they go. If no other kube-proxy runs here, remove them: kube-proxy --cleanup`;
     }
   }
 }
