@@ -20,10 +20,6 @@ const HELD = [
   ['n1', CLUSTER_IP, 80],
 ] as const;
 
-/** A connection of the node to a Service has the Service's address as its source while that is an address of the node. One that begins
- *  after the new rules stand and before that address goes cannot be answered any more, and nobody can tell it from others. */
-const NODE_ITSELF = 'n1 ';
-
 const PATIENCE_MS = 120_000;
 
 export function switchTests(bed: () => AgentBed): void {
@@ -63,10 +59,7 @@ export function switchTests(bed: () => AgentBed): void {
       if (from === 'userspace') for (const socket of held) socket.destroy();
       else for (const socket of held) assert.match(await askOver(socket), /^[ab]1$/);
       if (from !== 'userspace' && to !== 'userspace') {
-        assert.deepEqual(
-          failures.filter((failure) => from !== 'ipvs' || !failure.startsWith(NODE_ITSELF)),
-          [],
-        );
+        assert.deepEqual(from === 'ipvs' ? withoutExcused(failures) : failures, []);
       }
       await isAlone(to);
     });
@@ -100,6 +93,25 @@ export function switchTests(bed: () => AgentBed): void {
         }));
     }
   }
+}
+
+/**
+ * What nobody can spare clients when IPVS mode is left:
+ * - a connection of the node to a Service has the Service's address as its source while that is an address of the node. One that begins
+ *   after the new rules stand and before that address goes cannot be answered any more, and nobody can tell it from others;
+ * - a datagram whose answer is under way when its flow is forgotten: one for each client.
+ */
+function withoutExcused(failures: readonly string[]): readonly string[] {
+  const lost = new Set<string>();
+  return failures.filter((failure) => {
+    const [client = '', kind = '', ip = ''] = failure.split(' ');
+    const target = [client, kind, ip].join(' ');
+    if (client === 'n1' || (kind.startsWith('udp') && !lost.has(target))) {
+      lost.add(target);
+      return false;
+    }
+    return true;
+  });
 }
 
 /** Whether no packet meets the rules of a mode any more. */
