@@ -185,7 +185,8 @@ function isSentOnBy(match: Extract<Match, { readonly kind: 'virtual-server' }>, 
 
 function inNetwork(cidr: string, ip: string): boolean {
   // Most rules name one address; comparing text is much quicker than bytes.
-  if (cidr.endsWith('/32') || cidr.endsWith('/128')) return cidr.slice(0, cidr.lastIndexOf('/')) === ip;
+  if (cidr.endsWith('/128') || (cidr.endsWith('/32') && !cidr.includes(':')))
+    return cidr.slice(0, cidr.lastIndexOf('/')) === ip;
   return cidrContains(cidr, ip);
 }
 

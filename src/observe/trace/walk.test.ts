@@ -141,3 +141,11 @@ test('of thousands of rules only those are asked that could match, in their orde
   ];
   assert.deepEqual(told(walk(rules.join('\n'))), ['1 rejected 10.0.0.2:80']);
 });
+
+test('a network of IPv6 with a prefix of 32 bits is no single address', () => {
+  const rules = '*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -s 2001:db8::/32 -j DROP\nCOMMIT';
+  const packet: Packet = { ...PACKET, src: '2001:db8:1::1', dst: '2001:db8:2::1' };
+  assert.deepEqual(told(new Walker(parseIptablesSave(rules, 'IPv6')).walk(packet, HOST)), [
+    '1 dropped 2001:db8:2::1:80',
+  ]);
+});
