@@ -68,7 +68,7 @@ export class ConsoleBed {
   }
 
   until(holds: () => boolean | Promise<boolean>, complaint: string): Promise<void> {
-    return until(holds, 15_000, () => `${complaint}\n${this.agents.agent.log.slice(-2000)}`);
+    return until(holds, 60_000, () => `${complaint}\n${this.agents.agent.log.slice(-2000)}`);
   }
 
   async close(): Promise<void> {

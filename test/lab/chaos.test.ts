@@ -20,7 +20,7 @@ describe('chaos', () => {
   const recovers = (node: string) =>
     until(
       () => works(node),
-      30_000,
+      60_000,
       () => `${node} never served the customer page again`,
     );
 
@@ -43,7 +43,7 @@ describe('chaos', () => {
     await lab.ok('chaos', 'drain', 'node2');
     await until(
       async () => (await podsOf('summary')).every((line) => / Running .* node1 /.test(line)),
-      20_000,
+      60_000,
       () => 'pods stay on node2',
     );
     await recovers('node2');
@@ -73,7 +73,7 @@ describe('chaos', () => {
     await until(
       async () =>
         (await lab.run('exec', 'node1', '--', 'curl', '-sf', 'localhost:10249/proxyMode')).stdout === 'iptables',
-      20_000,
+      60_000,
       () => 'the agent never came back',
     );
   });

@@ -103,7 +103,7 @@ describe('a lab', () => {
     await until(
       async () =>
         (await lab.run('curl', '--times', '30', `http://node2:${port}/`)).stdout.match(/^hello-/gm)?.length === 3,
-      20_000,
+      60_000,
       () => 'three pods never answered',
     );
     const said: unknown = JSON.parse(await lab.ok('exec', 'customer', '--', 'curl', '-sS', 'http://hello.default/x'));

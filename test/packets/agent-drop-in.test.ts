@@ -104,7 +104,7 @@ describe('an agent in the place of another kube-proxy', () => {
         const { reason, involvedObject } = event as { reason?: string; involvedObject?: { name?: string } };
         return reason === 'Starting' && involvedObject?.name === 'n1';
       });
-    await until(started, 10_000, () => JSON.stringify(bed.server.list('events')));
+    await until(started, 60_000, () => JSON.stringify(bed.server.list('events')));
     await bed.rulesFollow();
   });
 
@@ -120,7 +120,7 @@ describe('an agent in the place of another kube-proxy', () => {
       held = await answer('192.168.50.1');
       return /X-Load-Balancing-Endpoint-Weight: 2/.test(held);
     };
-    await until(isUp, 10_000, () => held);
+    await until(isUp, 60_000, () => held);
     assert.match(held, /^HTTP\/1.1 200 OK/);
     assert.equal(await answer('127.0.0.1'), '');
     assert.match(await bed.save('IPv4'), /-A KUBE-SERVICES -d 192\.168\.50\.1\/32 .* -j KUBE-NODEPORTS/);
@@ -192,13 +192,13 @@ describe('an agent in the place of another kube-proxy', () => {
         page = await curl(healthz);
         return page.endsWith(String(code));
       };
-      await until(answers(503), 20_000, () => page);
+      await until(answers(503), 60_000, () => page);
       assert.match(
         page,
         /"nodeEligible":true,"healthy":false,"status":{"IPv4":{[^}]*"healthy":false},"IPv6":{[^}]*"healthy":true}}/,
       );
       rmSync(broken);
-      await until(answers(200), 20_000, () => page);
+      await until(answers(200), 60_000, () => page);
       await bed.rulesFollow();
     } finally {
       rmSync(folder, { recursive: true });
@@ -224,7 +224,7 @@ describe('an agent in the place of another kube-proxy', () => {
       (await bed.network.exec('n1', ['curl', '-s', '-m', '5', 'http://127.0.0.1:31000/'])).stdout;
     await until(
       async () => (await page()).includes('"balanced"'),
-      20_000,
+      60_000,
       () => agent.log,
     );
     assert.equal(agent.log.match(/Failed to start service healthcheck/g)?.length, 1);

@@ -91,7 +91,7 @@ async function rulesOf(network: Network, agent: TestAgent, golden: GoldenCase, s
       wanted = normalisedRules(recorded, hasCounters);
       return held === wanted;
     };
-    await until(isThere, 10_000, () => {
+    await until(isThere, 60_000, () => {
       assert.equal(held, wanted, agent.log.slice(-2000));
       return 'the rules never came';
     });

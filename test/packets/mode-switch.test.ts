@@ -27,7 +27,7 @@ describe('switching modes', () => {
         await bed.startSynced({ config: config(from) });
         await until(
           () => onlyTracesOf(from),
-          10_000,
+          60_000,
           () => `${from} mode never came clean`,
         );
         const loads = await Promise.all([
@@ -37,7 +37,7 @@ describe('switching modes', () => {
         await bed.startSynced({ config: config(to) });
         await until(
           () => onlyTracesOf(to),
-          10_000,
+          60_000,
           () => `rules of ${from} mode stayed`,
         );
         const accounts = await Promise.all(loads.map((load) => load.stop()));

@@ -66,7 +66,7 @@ test('a rule of ours that somebody took away comes back, although no chain is go
     assert.equal(status, 0, stderr);
     await until(
       async () => (await held()).includes('demo/web:http cluster IP'),
-      15_000,
+      60_000,
       () => bed.agent.log.slice(-1500),
     );
   } finally {

@@ -68,7 +68,7 @@ describe('a userspace agent', () => {
     const client = await network.spawnIn('a2', [process.execPath, '-e', hold]);
     await until(
       async () => (await connections()).open[0]?.bytesToBackend === 3,
-      30_000,
+      60_000,
       () => 'nothing is open',
     );
     const { open } = await connections();
@@ -84,7 +84,7 @@ describe('a userspace agent', () => {
     await client.kill('SIGKILL');
     await until(
       async () => (await connections()).open.length === 0,
-      30_000,
+      60_000,
       () => 'it stays open',
     );
     assert.match(await page('connections'), /^demo\/web:http .* (?:closed|reset-by-client) \d+s ago$/m);
@@ -98,7 +98,7 @@ describe('a userspace agent', () => {
     const two = { namespace: 'demo', service: 'two', port: 'http', protocol: 'TCP', frontend: '*', ip_family: 'IPv4' };
     await until(
       async () => (await connections()).open.length === 0,
-      30_000,
+      60_000,
       () => 'probes stay open',
     );
     const after = await page('metrics');

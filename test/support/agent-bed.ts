@@ -80,7 +80,7 @@ export class AgentBed {
   }
 
   /** Resolves when n1 holds exactly what the API server says. */
-  async rulesFollow(timeoutMs = 15_000): Promise<void> {
+  async rulesFollow(timeoutMs = 60_000): Promise<void> {
     for (const family of FAMILIES) {
       const wanted = await this.#wantedRules(family);
       let held = '';

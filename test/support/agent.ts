@@ -70,7 +70,7 @@ export class TestAgent {
   }
 
   /** Resolves when the log has said something like this since `from` (a length of the log); fails with the log otherwise. */
-  async said(pattern: RegExp, from = 0, timeoutMs = 20_000): Promise<void> {
+  async said(pattern: RegExp, from = 0, timeoutMs = 60_000): Promise<void> {
     await until(
       () => pattern.test(this.#log.slice(from)),
       timeoutMs,
