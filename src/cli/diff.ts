@@ -1,10 +1,9 @@
 // `portolan diff`: drift, rule by rule: what the kernel holds against what the objects ask for. Exit code 1 if there is any.
 import { type Ink, inkFor } from '../observe/trace/draw.ts';
 import { type Drift, driftOf } from '../observe/verify/drift.ts';
-import { noNames, parseQuestion, printJson } from './trace-options.ts';
-import { SITUATION_HELP, SITUATION_OPTIONS, situationOf } from './trace-situation.ts';
-import { UsageError } from './usage-error.ts';
-import { familiesOf } from './verify-input.ts';
+import { printJson } from './trace-options.ts';
+import { SITUATION_HELP, situationOf } from './trace-situation.ts';
+import { parseNodeQuestion } from './verify-input.ts';
 
 const HELP = `Shows, rule by rule, how the kernel's rules differ from those that the objects ask for. Rules compare by what they say, not by
 their text, and only the proxy's own are compared.
@@ -19,19 +18,12 @@ ${SITUATION_HELP}
 Ends with 0 if there is no difference, else with 1.
 `;
 
-const OPTIONS = { ...SITUATION_OPTIONS, family: { type: 'string' } } as const;
-
 export async function run(args: readonly string[]): Promise<number> {
-  const { options, names, isJson } = parseQuestion('diff', args, OPTIONS);
-  noNames(names);
+  const { options, isJson, families } = parseNodeQuestion('diff', args);
   if (options.help) {
     process.stdout.write(HELP);
     return 0;
   }
-  if (!options.filename && options.kubeconfig === undefined)
-    throw new UsageError('which objects? Give files with -f, or --kubeconfig');
-  const families = familiesOf(options.family);
-  if (!families) throw new UsageError(`--family ${options.family}: must be ipv4 or ipv6`);
   const situation = await situationOf({ ...options, live: options.rules === undefined });
   const found = [];
   for (const family of families) {

@@ -4,10 +4,9 @@ import { causeText } from '../observe/verify/cause.ts';
 import type { Drift } from '../observe/verify/drift.ts';
 import { driftText } from '../observe/verify/drift-text.ts';
 import { type Mismatch, type VerifyReport, verify } from '../observe/verify/verify.ts';
-import { noNames, parseQuestion, printJson } from './trace-options.ts';
-import { SITUATION_HELP, SITUATION_OPTIONS, situationOf } from './trace-situation.ts';
-import { UsageError } from './usage-error.ts';
-import { familiesOf, verifyInputOf } from './verify-input.ts';
+import { printJson } from './trace-options.ts';
+import { SITUATION_HELP, situationOf } from './trace-situation.ts';
+import { parseNodeQuestion, verifyInputOf } from './verify-input.ts';
 
 const HELP = `Checks, for every address of every Service and every kind of client, that three things agree: what the objects mean, what
 the proxy would write, and what the kernel does. Packets are walked through the rules; none is sent.
@@ -20,19 +19,12 @@ ${SITUATION_HELP}
 Ends with 0 if all agree, with 1 if something differs. Without --live or --rules the plan alone is checked.
 `;
 
-const OPTIONS = { ...SITUATION_OPTIONS, family: { type: 'string' } } as const;
-
 export async function run(args: readonly string[]): Promise<number> {
-  const { options, names, isJson } = parseQuestion('verify', args, OPTIONS);
-  noNames(names);
+  const { options, isJson, families } = parseNodeQuestion('verify', args);
   if (options.help) {
     process.stdout.write(HELP);
     return 0;
   }
-  if (!options.filename && options.kubeconfig === undefined)
-    throw new UsageError('which objects? Give files with -f, or --kubeconfig');
-  const families = familiesOf(options.family);
-  if (!families) throw new UsageError(`--family ${options.family}: must be ipv4 or ipv6`);
   const situation = await situationOf(options);
   const reports = [];
   for (const family of families) {

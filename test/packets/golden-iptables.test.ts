@@ -10,16 +10,14 @@ import { FAMILIES } from '../../src/lib/ip.ts';
 import { sync } from '../../src/pipeline.ts';
 import { TestCluster } from '../support/cluster.ts';
 import {
-  expectedIn,
   GOLDEN_BASE,
   GOLDEN_NODES,
   type GoldenCase,
-  type GoldenStep,
   goldenCases,
   normalisedRules,
-  patient,
   recordedRules,
 } from '../support/golden.ts';
+import { askRecorded } from '../support/golden-packets.ts';
 import { goldenFacts, iptablesNode } from '../support/iptables-node.ts';
 
 for (const variant of ['nft', 'legacy'] as const) {
@@ -56,21 +54,6 @@ async function play(network: Network, golden: GoldenCase, variant: IptablesVaria
       );
     }
     await delay((step.wait ?? 0) * 1000);
-    await probeAll(network, step);
+    await askRecorded(network, step, 'iptables');
   }
-}
-
-/** Clients ask side by side, each its own questions one after another. */
-async function probeAll(network: Network, step: GoldenStep): Promise<void> {
-  const probes = (step.probes ?? []).filter((probe) => 'proto' in probe); // pages are the running agent's
-  const byClient = Map.groupBy(probes, ({ from }) => from);
-  await Promise.all(
-    [...byClient.values()].map(async (ofClient) => {
-      for (const probe of ofClient) {
-        const expected = expectedIn('iptables', probe);
-        const { shares: _, ...result } = await network.probe(patient(probe, expected));
-        assert.deepEqual(result, expected, JSON.stringify(probe));
-      }
-    }),
-  );
 }

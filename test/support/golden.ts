@@ -1,5 +1,7 @@
 // The recorded clusters of test/golden/clusters: reading them, what the API server would add, and comparing rules.
 import { readdirSync, readFileSync } from 'node:fs';
+import type { Family } from '../../src/lib/ip.ts';
+import type { LocalDetector } from '../../src/modes/local-detector.ts';
 
 export interface GoldenCase {
   readonly name: string;
@@ -70,6 +72,12 @@ export function expectedIn(mode: 'iptables' | 'nftables', probe: GoldenProbe): E
 /** The same, asked with as much patience as what is expected deserves: only a dropped packet is worth no long wait. */
 export function patient<T extends GoldenTarget>(probe: T, { failed }: Expected): T & { readonly timeoutMs: number } {
   return { ...probe, timeoutMs: failed?.includes('timeout') ? 1200 : 10_000 };
+}
+
+/** `NodeCIDR` in a recorded configuration: the pods of n1. */
+export function recordedDetector({ config }: GoldenCase, family: Family): { detector?: LocalDetector } {
+  const cidr = family === 'IPv4' ? '10.244.1.0/24' : 'fd00:10:244:1::/64';
+  return config?.detectLocalMode === 'NodeCIDR' ? { detector: { kind: 'source', cidr } } : {};
 }
 
 /** What is in every recorded cluster. */

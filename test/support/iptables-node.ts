@@ -10,7 +10,7 @@ import type { IptablesPlan } from '../../src/modes/iptables/plan.ts';
 import type { LocalDetector } from '../../src/modes/local-detector.ts';
 import { type FamilyState, NOTHING_OWED } from '../../src/pipeline.ts';
 import type { Tracker } from '../../src/track/tracker.ts';
-import type { GoldenCase } from './golden.ts';
+import { type GoldenCase, recordedDetector } from './golden.ts';
 
 export type IptablesNode = FamilyState<IptablesFacts, IptablesPlan, KernelState, IptablesChange, Iptables>;
 
@@ -63,12 +63,11 @@ export function defaultFacts(family: Family): IptablesFacts {
 }
 
 /** What the configuration of a recorded case makes of the machine's facts. */
-export function goldenFacts({ config }: GoldenCase, family: Family): IptablesFacts {
-  const nodeNetwork = family === 'IPv4' ? '10.244.1.0/24' : 'fd00:10:244:1::/64';
+export function goldenFacts(golden: GoldenCase, family: Family): IptablesFacts {
   return {
     ...defaultFacts(family),
-    ...(config?.detectLocalMode === 'NodeCIDR' && { detector: { kind: 'source', cidr: nodeNetwork } }),
-    ...(config && 'iptables' in config && { masqueradeAll: true }),
+    ...recordedDetector(golden, family),
+    ...(golden.config && 'iptables' in golden.config && { masqueradeAll: true }),
   };
 }
 

@@ -9,6 +9,7 @@ import { nftablesMode } from '../../src/modes/nftables/nftables.ts';
 import type { NftablesPlan } from '../../src/modes/nftables/plan.ts';
 import { type FamilyState, NOTHING_OWED } from '../../src/pipeline.ts';
 import type { Tracker } from '../../src/track/tracker.ts';
+import { type GoldenCase, recordedDetector } from './golden.ts';
 
 export type NftablesNode = FamilyState<NftablesFacts, NftablesPlan, KernelState, NftablesChange, NftablesDriver>;
 
@@ -70,4 +71,13 @@ export function normalisedTable(text: string): string {
     )
     .sort()
     .join('\n\n');
+}
+
+/** What the configuration of a recorded case makes of the machine's facts. */
+export function goldenNftablesFacts(golden: GoldenCase, family: Family): NftablesFacts {
+  return {
+    ...nftablesFacts(family),
+    ...recordedDetector(golden, family),
+    ...(golden.config && 'nftables' in golden.config && { masqueradeAll: true }),
+  };
 }
