@@ -39,15 +39,24 @@ interface Round {
   readonly proxied: Figures;
 }
 
+interface Row {
+  readonly mode: string;
+  readonly size: number;
+  readonly rounds: readonly Round[];
+}
+
 const bare = await open();
 const proxied = await open();
 const hasIpvs = (await proxied.exec('n1', ['ipvsadm', '-Ln'])).status === 0;
 try {
-  const rows: [mode: string, size: number, rounds: readonly Round[]][] = [];
-  for (const mode of ['iptables', 'nftables', ...(hasIpvs ? (['ipvs'] as const) : []), 'userspace'] as const) {
-    for (const size of sizes.length > 0 ? sizes : [10, 5000]) {
-      rows.push([mode, size, await measured(mode, size)]);
-      console.error(`${mode} with ${size} Services is measured`);
+  const modes: ModeName[] = ['iptables', 'nftables', ...(hasIpvs ? ['ipvs' as const] : []), 'userspace'];
+  const asking = await client(bare, POD, PORTS);
+  const rows: Row[] = [];
+  for (const size of sizes.length > 0 ? sizes : [10, 5000]) {
+    for (const mode of modes) {
+      const row = { mode, size, rounds: await measured(mode, size, asking) };
+      console.error(Object.values(cells(row)).join('  ')); // the way is long
+      rows.push(row);
     }
   }
   show(rows);
@@ -64,7 +73,7 @@ async function open(): Promise<Network> {
   return network;
 }
 
-async function measured(mode: ModeName, size: number): Promise<Round[]> {
+async function measured(mode: ModeName, size: number, bareClient: HostProcess): Promise<Round[]> {
   const server = await startApiServer({ serviceCIDRs: ['10.96.0.0/11'] });
   server.seed([...GOLDEN_NODES, ...services(size)] as KubeObject[]);
   const agent = await TestAgent.start(proxied, server, {
@@ -73,7 +82,7 @@ async function measured(mode: ModeName, size: number): Promise<Round[]> {
   try {
     await agent.said(new RegExp(`"Synced" ipFamily="IPv4" services=${size} `), 0, PATIENCE_MS);
     await agent.said(/"Synced" ipFamily="IPv6"/, 0, PATIENCE_MS);
-    return await askedInTurn();
+    return await askedInTurn(bareClient);
   } finally {
     await agent.stop();
     await server.close();
@@ -81,11 +90,11 @@ async function measured(mode: ModeName, size: number): Promise<Round[]> {
   }
 }
 
-async function askedInTurn(): Promise<Round[]> {
-  const clients = [await client(bare, POD, PORTS), await client(proxied, ASKED, { answer: 80, source: 81 })] as const;
+async function askedInTurn(bareClient: HostProcess): Promise<Round[]> {
+  const proxiedClient = await client(proxied, ASKED, { answer: 80, source: 81 });
   const rounds: Round[] = [];
-  for (let i = 0; i < work.rounds; i++) rounds.push({ bare: await ask(clients[0]), proxied: await ask(clients[1]) });
-  for (const each of clients) await each.kill('SIGKILL');
+  for (let i = 0; i < work.rounds; i++) rounds.push({ bare: await ask(bareClient), proxied: await ask(proxiedClient) });
+  await proxiedClient.kill('SIGKILL');
   return rounds;
 }
 
@@ -115,31 +124,25 @@ async function said({ stdout, exited }: HostProcess): Promise<string> {
   return String(data);
 }
 
-function show(rows: readonly (readonly [mode: string, size: number, rounds: readonly Round[]])[]): void {
-  const cells = (rounds: readonly Round[], network: keyof Round) => {
-    const figure = (name: keyof Figures, of: keyof Round): number => quick(rounds.map((round) => round[of][name]));
-    return {
-      'exchanges/s': count(figure('exchanges', network)),
-      'of no proxy': ratio(figure('exchanges', network), figure('exchanges', 'bare')),
-      'MB/s': count(figure('megabytes', network)),
-      ' of no proxy': ratio(figure('megabytes', network), figure('megabytes', 'bare')),
-    };
-  };
+function show(rows: readonly Row[]): void {
   const { rounds, exchanges, megabytes } = work;
+  const none = rows.flatMap((row) => row.rounds.map(({ bare }) => ({ bare, proxied: bare })));
   printTable(
     `Through one node, by mode and number of Services (${rounds} rounds of ${exchanges} exchanges and ${megabytes} MB)`,
-    [
-      {
-        mode: 'no proxy',
-        Services: '',
-        ...cells(
-          rows.flatMap(([, , rounds]) => rounds),
-          'bare',
-        ),
-      },
-      ...rows.map(([mode, size, rounds]) => ({ mode, Services: count(size), ...cells(rounds, 'proxied') })),
-    ],
+    [cells({ mode: 'no proxy', size: 0, rounds: none }), ...rows.map(cells)],
   );
+}
+
+function cells({ mode, size, rounds }: Row): Record<string, string> {
+  const figure = (name: keyof Figures, of: keyof Round): number => quick(rounds.map((round) => round[of][name]));
+  return {
+    mode,
+    Services: size === 0 ? '' : count(size),
+    'exchanges/s': count(figure('exchanges', 'proxied')),
+    'of no proxy': ratio(figure('exchanges', 'proxied'), figure('exchanges', 'bare')),
+    'MB/s': count(figure('megabytes', 'proxied')),
+    ' of no proxy': ratio(figure('megabytes', 'proxied'), figure('megabytes', 'bare')),
+  };
 }
 
 /** What nine of ten do not exceed. */
