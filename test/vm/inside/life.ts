@@ -194,7 +194,7 @@ export function lifeTests(bench: () => Bench): void {
       for (const family of ['IPv4', 'IPv6'] as const)
         assert.deepEqual(await missingSteps(bench(), family, [...always, ...random.all()]), [], `round ${round}`);
     }
-    cluster.delete(...random.all());
+    cluster.delete(...random.all(), ...service([]));
     await node.sync();
   });
 }

@@ -1,6 +1,7 @@
 // What IPVS itself counts, by the addresses of Services.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { readTraffic } from '../../../src/modes/ipvs/traffic.ts';
 import { serviceManifest, sliceManifest } from '../../support/manifests.ts';
 import { type Bench, facts } from './bench.ts';
@@ -8,19 +9,32 @@ import { type Bench, facts } from './bench.ts';
 const IP = '10.96.78.1';
 const CONNECTIONS = 6;
 
+const COUNTED = [
+  serviceManifest('counted/web', { clusterIP: IP }),
+  sliceManifest('counted/web', [{ addresses: ['10.244.1.11'] }, { addresses: ['10.244.2.11'] }]),
+];
+
 export function trafficTests(bench: () => Bench): void {
+  after(async () => {
+    bench().cluster.delete(...COUNTED);
+    await bench().node.sync();
+  });
+
   test('connections and bytes are counted for each address and endpoint, and agree with who answered', async () => {
     const { world, cluster, node, host } = bench();
     node.facts = (family) => facts({}, family);
-    cluster.apply(
-      serviceManifest('counted/web', { clusterIP: IP }),
-      sliceManifest('counted/web', [{ addresses: ['10.244.1.11'] }, { addresses: ['10.244.2.11'] }]),
-    );
+    cluster.apply(...COUNTED);
     await node.sync();
     const { shares } = await world.probePackets({ from: 'x', proto: 'tcp', to: `${IP}:80`, count: CONNECTIONS });
     const [ipv4] = node.families;
-    const read = await readTraffic(host.ipvs, ipv4!.model!, facts({}, 'IPv4'));
-    const counted = read.find(({ address }) => address === `${IP}:80`);
+    const count = async () =>
+      (await readTraffic(host.ipvs, ipv4!.model!, facts({}, 'IPv4'))).find(({ address }) => address === `${IP}:80`);
+    let counted = await count();
+    // The kernel sums up every other second.
+    for (let tries = 0; tries < 60 && counted?.connections !== CONNECTIONS; tries++) {
+      await delay(500);
+      counted = await count();
+    }
     assert.equal(counted?.connections, CONNECTIONS);
     assert.ok(counted.bytesIn > 0 && counted.bytesOut > 0);
     const [a1, b1] = ['10.244.1.11:8080', '10.244.2.11:8080'].map((each) => counted.endpoints.get(each)!.connections);

@@ -1,7 +1,7 @@
 // From what upstream's kube-proxy leaves in each of its modes to ours, while clients ask: the state as it was recorded, or as its text
 // reads, is written with the system's tools, and then our agent starts in another mode.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { before, test } from 'node:test';
 import type { Network } from '../../../src/lab/network/network.ts';
 import { until } from '../../support/agent.ts';
 import type { AgentBed } from '../../support/agent-bed.ts';
@@ -21,11 +21,13 @@ interface TakeOver {
 }
 
 export function upstreamTests(bed: () => AgentBed): void {
+  before(async () => {
+    await bed().stop();
+    await runProgram(bed().network, '--cleanup');
+  });
   for (const { of, to, objects, write, asked, isGone } of TAKE_OVERS) {
     test(`from upstream's ${of} mode to ${to} mode`, async (t) => {
       const { network } = bed();
-      await bed().stop();
-      await runProgram(network, '--cleanup');
       bed().apply(...objects);
       await write(network);
       const askers = await Askers.start(network, { x: asked });
