@@ -30,7 +30,7 @@ export type GoldenProbe = GoldenTarget & {
   readonly expect: Expected | { readonly iptables: Expected; readonly nftables: Expected };
 };
 
-type GoldenTarget =
+export type GoldenTarget =
   | {
       readonly from: string;
       readonly proto: 'tcp' | 'udp';
