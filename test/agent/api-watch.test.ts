@@ -400,11 +400,12 @@ test('a stream that is cut was good until then; of one that fell silent nobody k
   await until('an attempt failed', () => cut.waits.length >= 2);
   assert.equal(cut.reflector.status.lastContact, 40_000);
 
-  const silent = await watching(t, [INITIAL], { silenceLimitMs: 100 });
+  const nothing: Answer = () => {};
+  const script = [INITIAL, status(503, 'ServiceUnavailable'), nothing];
+  const silent = await watching(t, script, { silenceLimitMs: 100 });
   await until('the state is there', () => values(silent).length === 2);
   const { lastContact } = silent.reflector.status;
   await silent.clock.wait(40_000);
-  silent.server.say(status(503, 'ServiceUnavailable'));
   await until('an attempt failed', () => silent.waits.length >= 2);
   assert.equal(silent.reflector.status.lastContact, lastContact);
 });
