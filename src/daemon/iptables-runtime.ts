@@ -68,14 +68,14 @@ export function iptablesRuntime(options: IptablesRuntimeOptions): ModeRuntime {
     get checksHourly() {
       return state.plan?.isLargeCluster !== true;
     },
-    watch: async (listener, signal) => {
-      const { backend } = await iptables.version();
-      await watchCanary(
+    watch: (listener, signal) =>
+      watchCanary(
         {
           iptables,
           clock,
           intervalMs: options.syncPeriodMs,
-          ...(backend === 'nf_tables' && { generation: options.generation }),
+          generation: async () =>
+            (await iptables.version()).backend === 'nf_tables' ? options.generation() : undefined,
           isExpected: () => state.held !== undefined,
           onFlushed: () => listener.changed('the tables were flushed'),
           onInconsistent: () => log.warning('Inconsistent iptables state detected', { ipFamily: family }),
@@ -83,8 +83,7 @@ export function iptablesRuntime(options: IptablesRuntimeOptions): ModeRuntime {
             log.error(error, 'Could not check whether the iptables rules still stand', { ipFamily: family }),
         },
         signal,
-      );
-    },
+      ),
     measure: (metrics) => {
       const { plan } = state;
       if (!plan || !lastChange) return;

@@ -8,8 +8,8 @@ export interface CanaryOptions {
   readonly iptables: Iptables;
   readonly clock: Clock;
   readonly intervalMs: number;
-  /** Counts changes of rules, whoever makes them; where the kernel has no such count, the canaries are looked at in every interval only. */
-  readonly generation?: () => Promise<number>;
+  /** Counts changes of rules, whoever makes them. Undefined where nothing does: then the canaries are looked at in every interval only. */
+  readonly generation: () => Promise<number | undefined>;
   /** A sync has made the canaries, and none is under way that will look for itself. */
   readonly isExpected: () => boolean;
   /** The rules are gone, as far as can be told; a full sync brings them and the canaries back. */
@@ -29,12 +29,14 @@ export async function watchCanary(options: CanaryOptions, signal: AbortSignal): 
   const isGone = async (table: Table): Promise<boolean> => (await iptables.hasChain(table, CANARY_CHAIN)) === 'no';
   let lookedAt = clock.now();
   let seen: number | undefined;
+  let pauseMs = GLANCE_MS;
   while (!signal.aborted) {
-    await clock.wait(options.generation ? Math.min(GLANCE_MS, intervalMs) : intervalMs, signal);
+    await clock.wait(Math.min(pauseMs, intervalMs), signal);
     if (signal.aborted) return;
     try {
-      const generation = await options.generation?.();
-      if (generation !== undefined && generation === seen && clock.now() - lookedAt < intervalMs) continue;
+      pauseMs = GLANCE_MS;
+      const generation = await options.generation();
+      if (generation === seen && clock.now() - lookedAt < intervalMs) continue;
       seen = generation;
       lookedAt = clock.now();
       if (!((await isGone('mangle')) && options.isExpected())) continue;
@@ -50,6 +52,7 @@ export async function watchCanary(options: CanaryOptions, signal: AbortSignal): 
       options.onFlushed();
     } catch (error) {
       options.onError(error);
+      pauseMs = intervalMs;
     }
   }
 }
