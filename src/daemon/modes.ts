@@ -102,19 +102,24 @@ export class Runtimes {
 
   /** Resolves to how many there were. */
   async deleteStaleFlows(flows: FlowTargets): Promise<number> {
-    return this.#conntrack.deleteFlows(flows.family, 'udp', await this.#staleTest(flows));
+    return this.#conntrack.deleteFlows(flows.family, 'udp', await this.#staleTest(flows.family, () => flows));
   }
 
   /** Of connections that nobody answered, those that do not lead to an endpoint of their service: dialled while the rules were
    *  gone, or towards an endpoint that was. The client's next attempt is led anew. Resolves to how many there were. */
   async deleteStrayConnections(model: NodeModel): Promise<number> {
-    const isStray = await this.#staleTest(connectionTargets(model));
+    const isStray = await this.#staleTest(model.family, () => connectionTargets(model));
     return this.#conntrack.deleteFlows(model.family, 'unanswered-tcp', isStray);
   }
 
-  async #staleTest(flows: FlowTargets): Promise<(flow: Flow) => boolean> {
-    const nodeAddresses = new Set(await this.#addresses.list(flows.family));
-    const isStale = staleFlowTest(flows, nodeAddresses);
+  /** Where flows may lead is worked out for the first of them: most often there is none. */
+  async #staleTest(family: Family, flows: () => FlowTargets): Promise<(flow: Flow) => boolean> {
+    const nodeAddresses = new Set(await this.#addresses.list(family));
+    let test: ((flow: Flow) => boolean) | undefined;
+    const isStale = (flow: Flow): boolean => {
+      test ??= staleFlowTest(flows(), nodeAddresses);
+      return test(flow);
+    };
     if (this.#context.configuration.mode !== 'userspace') return isStale;
     // Whom this node itself answers is served by a relay.
     return (flow) => isStale(flow) && !(isTranslated(flow) && nodeAddresses.has(flow.reply.source));
