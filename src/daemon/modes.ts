@@ -1,6 +1,6 @@
 // The drivers of this host, and how each mode is put to work with them.
 import type { ProxyConfiguration } from '../config/configuration.ts';
-import { isTranslated, staleFlowTest } from '../flows/stale.ts';
+import { staleFlowTest } from '../flows/stale.ts';
 import { connectionTargets, type FlowTargets } from '../flows/targets.ts';
 import { Addresses } from '../kernel/addresses.ts';
 import { Conntrack, type Flow } from '../kernel/conntrack.ts';
@@ -112,17 +112,15 @@ export class Runtimes {
     return this.#conntrack.deleteFlows(model.family, 'unanswered-tcp', isStray);
   }
 
-  /** Where flows may lead is worked out for the first of them: most often there is none. */
+  /** Where flows may lead is worked out for the first of them: most often there is none. Flows to relays of userspace mode lead to no
+   *  endpoint and always go, with those to relays that have ended: whose relay works is led there again. */
   async #staleTest(family: Family, flows: () => FlowTargets): Promise<(flow: Flow) => boolean> {
     const nodeAddresses = new Set(await this.#addresses.list(family));
-    let test: ((flow: Flow) => boolean) | undefined;
-    const isStale = (flow: Flow): boolean => {
-      test ??= staleFlowTest(flows(), nodeAddresses);
-      return test(flow);
+    let isStale: ((flow: Flow) => boolean) | undefined;
+    return (flow) => {
+      isStale ??= staleFlowTest(flows(), nodeAddresses);
+      return isStale(flow);
     };
-    if (this.#context.configuration.mode !== 'userspace') return isStale;
-    // Whom this node itself answers is served by a relay.
-    return (flow) => isStale(flow) && !(isTranslated(flow) && nodeAddresses.has(flow.reply.source));
   }
 
   async #ensureCounter(name: string): Promise<boolean> {

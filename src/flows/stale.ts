@@ -33,7 +33,7 @@ export function staleFlowTest(targets: FlowTargets, nodeAddresses: ReadonlySet<s
   };
 }
 
-export function isTranslated({ original, reply }: Flow): boolean {
+function isTranslated({ original, reply }: Flow): boolean {
   return reply.source !== original.destination || reply.sourcePort !== original.destinationPort;
 }
 
