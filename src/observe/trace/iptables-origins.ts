@@ -183,17 +183,20 @@ export const MASQUERADE_CLUSTER_IP: Origin = {
   fields: ['detectLocalMode', 'clusterCIDR', 'masqueradeAll'],
   meaning: 'a client that is no pod: answers must come back through this node, so endpoints see its address',
 };
+/** The rule that marks a packet for masquerading. */
+export const MARKED: Origin = {
+  object: CONFIGURATION,
+  fields: ['iptables.masqueradeBit'],
+  meaning: 'marked to get this node’s address as source',
+};
+
 const FIXED: Readonly<Record<string, Origin>> = {
   'KUBE-SERVICES': {
     object: CONFIGURATION,
     fields: ['nodePortAddresses'],
     meaning: 'an address of this node, so perhaps a node port',
   },
-  'KUBE-MARK-MASQ': {
-    object: CONFIGURATION,
-    fields: ['iptables.masqueradeBit'],
-    meaning: 'marked to get this node’s address as source',
-  },
+  'KUBE-MARK-MASQ': MARKED,
   'KUBE-POSTROUTING': {
     object: CONFIGURATION,
     fields: ['iptables.masqueradeBit'],

@@ -9,6 +9,7 @@ import {
   endpointOrigin,
   frontendFields,
   guardOrigin,
+  MARKED,
   MASQUERADE_CLUSTER_IP,
   unavailability,
 } from './iptables-origins.ts';
@@ -101,11 +102,7 @@ function serviceOrigin({ port, frontend }: FrontendOf): Origin {
 const CONFIGURATION = 'KubeProxyConfiguration';
 
 const FIXED: Readonly<Record<string, Origin>> = {
-  'KUBE-MARK-MASQ': {
-    object: CONFIGURATION,
-    fields: ['iptables.masqueradeBit'],
-    meaning: 'marked to get this node’s address as source',
-  },
+  'KUBE-MARK-MASQ': MARKED,
   'KUBE-POSTROUTING': {
     object: CONFIGURATION,
     fields: ['iptables.masqueradeBit'],
