@@ -1,6 +1,5 @@
 // Removes what modes have left on this host, and nothing else. Every part is tried, also after one that failed.
 import { Conntrack } from '../kernel/conntrack.ts';
-import { isNotFound } from '../kernel/error.ts';
 import { legacyTables } from '../kernel/host.ts';
 import { IpSets } from '../kernel/ipset.ts';
 import { Iptables, type IptablesVariant } from '../kernel/iptables.ts';
@@ -15,7 +14,8 @@ import { IPTABLES_FOOTPRINT, removeRules } from '../modes/iptables/cleanup.ts';
 import { IPVS_FOOTPRINT } from '../modes/ipvs/chains.ts';
 import { type CleanupDrivers, removeIpvs, removeIpvsRules, retireIpvs } from '../modes/ipvs/cleanup.ts';
 import type { ModeName } from '../modes/mode.ts';
-import { TABLE_NAME } from '../modes/nftables/names.ts';
+import { deleteTable } from '../modes/nftables/apply.ts';
+import { STAND_IN_NAME, TABLE_NAME } from '../modes/nftables/names.ts';
 import { removeRules as removeUserspaceRules } from '../modes/userspace/apply.ts';
 import type { Log } from '../observe/log.ts';
 
@@ -143,16 +143,13 @@ async function removeIpvsMode(
 }
 
 function nftablesPart(family: Family): Part {
-  const table = { family, name: TABLE_NAME };
   return {
     mode: 'nftables',
     name: `nftables table ${TABLE_NAME} (${family})`,
     remove: async () => {
       const nftables = new Nftables();
       try {
-        if (await nftables.getTable(table)) await nftables.commit(table, [{ op: 'delete-table' }]);
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
+        for (const name of [TABLE_NAME, STAND_IN_NAME]) await deleteTable(nftables, { family, name });
       } finally {
         nftables.close();
       }

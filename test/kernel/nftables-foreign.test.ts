@@ -115,6 +115,19 @@ test('our own syncs are no news', async () => {
   assert.deepEqual(events, []);
 });
 
+test('a table that stood in for ours goes, whoever left it', async () => {
+  nft('delete table ip kube-proxy; table ip kube-proxy { chain services { drop; }; }');
+  nft('table ip kube-proxy-stand-in { chain services { drop; }; }');
+  for (const round of ['taken over', 'mended']) {
+    node.held = undefined;
+    await sync(node);
+    assert.equal(listTable('IPv4'), wanted, round);
+    const tables = execFileSync('nft', ['list', 'tables', 'ip'], { encoding: 'utf8' });
+    assert.equal(tables, 'table ip kube-proxy\n', round);
+    nft('table ip kube-proxy-stand-in { chain services { drop; }; }');
+  }
+});
+
 test('two families and other tables live side by side', async () => {
   nft('table ip other { set cluster-ips { type ipv4_addr; }; chain services { accept; }; }');
   const six = nftablesNode(nftables, cluster.tracker, 'IPv6');

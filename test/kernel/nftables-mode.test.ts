@@ -8,7 +8,7 @@ import { Nftables } from '../../src/kernel/nftables.ts';
 import { continueInSandbox } from '../../src/lab/sandbox.ts';
 import { FAMILIES, type Family, familyOf } from '../../src/lib/ip.ts';
 import { read } from '../../src/modes/nftables/apply.ts';
-import { diff, operationsOf } from '../../src/modes/nftables/diff.ts';
+import { diff, transactionsOf } from '../../src/modes/nftables/diff.ts';
 import { print } from '../../src/modes/nftables/print.ts';
 import { sync } from '../../src/pipeline.ts';
 import { TestCluster } from '../support/cluster.ts';
@@ -29,7 +29,11 @@ function nft(text: string): void {
 /** The kernel holds the plan, and nothing else: read back there is nothing to do but write the rules anew. */
 async function assertHeld(node: NftablesNode): Promise<void> {
   const change = diff(await read(node.drivers), node.plan!);
-  const kinds = new Set(operationsOf(change).map(({ op }) => op));
+  const kinds = new Set(
+    transactionsOf(change)
+      .flat()
+      .map(({ op }) => op),
+  );
   assert.deepEqual([...kinds].sort(), ['add-rule', 'add-table', 'flush-chain']);
   const incremental = listTable(node.family);
   nft(`delete table ${node.family === 'IPv4' ? 'ip' : 'ip6'} kube-proxy`);

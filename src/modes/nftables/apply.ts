@@ -5,8 +5,8 @@ import type { NftEvent, NftHeldSet, NftOperation, NftSet, NftTable } from '../..
 import { describesSet } from '../../kernel/nftables-read.ts';
 import type { Family } from '../../lib/ip.ts';
 import type { AffinityPlan } from './affinity.ts';
-import { type KernelState, lingeringOf, type NftablesChange, operationsOf } from './diff.ts';
-import { AFFINITY_PREFIX, TABLE_NAME, tableComment } from './names.ts';
+import { inTable, type KernelState, lingeringOf, type NftablesChange, transactionsOf } from './diff.ts';
+import { AFFINITY_PREFIX, STAND_IN_NAME, TABLE_NAME, tableComment } from './names.ts';
 import type { Row } from './rules.ts';
 import { affinityMap, fixedSets } from './sets.ts';
 
@@ -30,18 +30,45 @@ export class NftablesDriver {
     this.lingerMs = lingerMs;
   }
 
-  /** One transaction; with it goes what has lingered long enough, and what would be in its way. */
+  /** One transaction, or two; with the last goes what has lingered long enough, and what would be in its way. */
   commit(change: NftablesChange): Promise<void> {
     return this.#inTurn(async () => {
       if (change.isFull) this.#lingering.clear(); // it sets out from a reading, which has seen them
       const written = new Set(change.addedRows.map(({ set, key }) => `${set} ${key}`));
       const due = this.#due((name) => written.has(name));
-      await this.nftables.commit(this.table, [...deletions(due), ...operationsOf(change)]);
+      const [last = [], ...before] = transactionsOf(change).reverse();
+      const transactions = [...before, [...deletions(due), ...last]];
+      if (change.replacesTable) await this.#withStandIn(change, () => this.#commitAll(transactions));
+      else await this.#commitAll(transactions);
+      if (change.isFull) await deleteTable(this.nftables, this.#standIn); // a process that was killed may have left it
       for (const [name] of due) this.#lingering.delete(name);
       for (const row of lingeringOf(change))
         this.#lingering.set(`${row.set.name} ${row.key}`, { ...row, since: performance.now() });
       if (this.lingerMs === 0) await this.#deleteDue();
     });
+  }
+
+  /** If the kernel refuses one of them, nothing has changed. */
+  async #commitAll(transactions: readonly NftOperation[][]): Promise<void> {
+    if (transactions.length > 1) await this.nftables.check(this.table, transactions.flat());
+    for (const operations of transactions) await this.nftables.commit(this.table, operations);
+  }
+
+  /** Packets are served by a second table while the first is exchanged. The kernel has the old table's chains and the new one's
+   *  side by side for a moment, each empty to packets of the other generation; a packet that has met one of them when the generation
+   *  changes would find both empty. */
+  async #withStandIn(change: NftablesChange, commit: () => Promise<void>): Promise<void> {
+    try {
+      for (const operations of transactionsOf(inTable(change, STAND_IN_NAME)))
+        await this.nftables.commit(this.#standIn, operations);
+      await commit();
+    } finally {
+      await deleteTable(this.nftables, this.#standIn);
+    }
+  }
+
+  get #standIn(): NftTable {
+    return { ...this.table, name: STAND_IN_NAME };
   }
 
   /** Deletes what has lingered long enough; to be called now and then. */
@@ -73,6 +100,15 @@ export class NftablesDriver {
   }
 }
 
+/** If there is one. */
+export async function deleteTable(nftables: Nftables, table: NftTable): Promise<void> {
+  try {
+    if (await nftables.getTable(table)) await nftables.commit(table, [{ op: 'delete-table' }]);
+  } catch (error) {
+    if (!isNotFound(error)) throw error; // it went while we looked
+  }
+}
+
 interface Lingering {
   readonly set: NftSet;
   readonly key: string;
@@ -92,10 +128,11 @@ export async function read(driver: NftablesDriver): Promise<KernelState> {
   const { nftables, table, hasCounters } = driver;
   try {
     const held = await nftables.getTable(table);
-    if (driver.isBeyondRepair || held?.comment !== tableComment(hasCounters)) return NOT_OURS;
+    if (!held) return NO_TABLE;
+    if (driver.isBeyondRepair || held.comment !== tableComment(hasCounters)) return FOREIGN;
     const chains = await nftables.listChains(table);
     const sets = await nftables.listSets(table);
-    if (!sets.every((set) => isAsWeMakeThem(driver, set))) return NOT_OURS;
+    if (!sets.every((set) => isAsWeMakeThem(driver, set))) return FOREIGN;
     const names = new Set(sets.map(({ name }) => name));
     const rows: Row[] = [];
     for (const set of ourSets(driver)) {
@@ -103,18 +140,19 @@ export async function read(driver: NftablesDriver): Promise<KernelState> {
     }
     return {
       kind: 'read',
-      isOurs: true,
+      table: 'ours',
       chains: new Map(chains.map(({ name, base }) => [name, base])),
       sets: names,
       rows,
     };
   } catch (error) {
-    if (isNotFound(error)) return NOT_OURS; // it went while it was read
+    if (isNotFound(error)) return NO_TABLE; // it went while it was read
     throw error;
   }
 }
 
-const NOT_OURS: KernelState = { kind: 'read', isOurs: false, chains: new Map(), sets: new Set(), rows: [] };
+const NO_TABLE: KernelState = { kind: 'read', table: 'none', chains: new Map(), sets: new Set(), rows: [] };
+const FOREIGN: KernelState = { ...NO_TABLE, table: 'foreign' };
 
 function ourSets({ table: { family }, hasCounters }: NftablesDriver): NftSet[] {
   return fixedSets({ family, hasCounters, hasNodePortIps: true });

@@ -1,5 +1,5 @@
-// In: what the kernel holds, and the plan.  Out: the change that leads from one to the other, and its operations in an order
-// in which nothing is referred to before it exists or after it went.
+// In: what the kernel holds, and the plan.  Out: the change that leads from one to the other, and its transactions, whose operations
+// are in an order in which nothing is referred to before it exists or after it went.
 // After the plan before, that is what changed with its services; after a reading of the kernel, everything is compared.
 import { isDeepStrictEqual } from 'node:util';
 import type { NftBase, NftOperation, NftSet, NftTable } from '../../kernel/nftables-objects.ts';
@@ -10,13 +10,13 @@ import { TABLE_NAME, tableComment } from './names.ts';
 import { allChains, allRows, allSets, type NftablesPlan } from './plan.ts';
 import type { ChainPlan, Row } from './rules.ts';
 import { diffRows } from './service-index.ts';
-import { ENDPOINT_MAPS } from './sets.ts';
+import { ENDPOINT_SETS } from './sets.ts';
 
 /** What was read of the table. Rules are not: they are written anew. */
 export interface KernelState {
   readonly kind: 'read';
-  /** False if there is no table, or one that another program or another version made. */
-  readonly isOurs: boolean;
+  /** `foreign`: another program made it, or another version, or it cannot be mended. */
+  readonly table: 'none' | 'foreign' | 'ours';
   /** By name; of base chains with where packets enter them. */
   readonly chains: ReadonlyMap<string, NftBase | undefined>;
   readonly sets: ReadonlySet<string>;
@@ -29,6 +29,8 @@ export interface NftablesChange {
   readonly isFull: boolean;
   /** The table goes and comes back in one transaction. */
   readonly remakesTable: boolean;
+  /** There is a table that serves packets until then. */
+  readonly replacesTable: boolean;
   readonly addedChains: readonly ChainPlan[];
   readonly replacedChains: readonly ChainPlan[];
   /** Chains that lose their rules: nothing leads to them any more. */
@@ -45,7 +47,7 @@ export interface NftablesChange {
 }
 
 export function diff(held: KernelState | NftablesPlan, plan: NftablesPlan): NftablesChange {
-  if ('kind' in held) return isMendable(held, plan) ? mend(held, plan) : remake(plan);
+  if ('kind' in held) return isMendable(held, plan) ? mend(held, plan) : remake(held, plan);
   if (held.generation !== plan.generation - 1) throw new Error('the plan was not made from the plan that is held');
   return follow(plan);
 }
@@ -53,7 +55,7 @@ export function diff(held: KernelState | NftablesPlan, plan: NftablesPlan): Nfta
 /** Where a base chain's packets come from cannot be changed while it stands. */
 function isMendable(held: KernelState, { fixed }: NftablesPlan): boolean {
   return (
-    held.isOurs &&
+    held.table === 'ours' &&
     fixed.chains.every(({ name, base }) => !held.chains.has(name) || isDeepStrictEqual(held.chains.get(name), base))
   );
 }
@@ -66,6 +68,7 @@ function follow(plan: NftablesPlan): NftablesChange {
     ...common(plan),
     isFull: false,
     remakesTable: false,
+    replacesTable: false,
     addedChains: [...fixedDelta.addedChains, ...delta.addedChains],
     replacedChains: [...fixedDelta.replacedChains, ...delta.replacedChains],
     emptiedChains: replacement.removedChains,
@@ -78,11 +81,12 @@ function follow(plan: NftablesPlan): NftablesChange {
   };
 }
 
-function remake(plan: NftablesPlan): NftablesChange {
+function remake({ table }: KernelState, plan: NftablesPlan): NftablesChange {
   return {
     ...common(plan),
     isFull: true,
     remakesTable: true,
+    replacesTable: table !== 'none',
     addedChains: allChains(plan),
     replacedChains: [],
     emptiedChains: [],
@@ -108,6 +112,7 @@ function mend(held: KernelState, plan: NftablesPlan): NftablesChange {
     ...common(plan),
     isFull: true,
     remakesTable: false,
+    replacesTable: false,
     addedChains: chains.filter(({ name }) => !held.chains.has(name)),
     replacedChains: chains.filter(({ name }) => held.chains.has(name)),
     emptiedChains: strayChains,
@@ -162,30 +167,57 @@ function diffFixed(before: FixedPart, after: FixedPart): FixedChange {
   };
 }
 
-export function operationsOf(change: NftablesChange): NftOperation[] {
-  const { table, comment } = change;
-  const isLingering = lingering(change);
-  const ruled = [...change.addedChains, ...change.replacedChains];
+/** What the kernel is asked to do at once, in order. A packet that is under way runs chains as they were when it met the first, but
+ *  looks at rows as they are: a row that led to a chain of the same transaction would lead it to an empty one. So chains come first. */
+export function transactionsOf(change: NftablesChange): NftOperation[][] {
+  const made = makings(change);
+  const rest = replacements(change);
+  if (change.remakesTable) return [[...remakings(change), ...made, ...rest]];
+  // To name a table that somebody has put to sleep wakes it.
+  const woken: NftOperation[] = change.isFull ? [{ op: 'add-table', comment: change.comment }] : [];
+  return [made, [...woken, ...rest]].filter((operations) => operations.length > 0);
+}
+
+/** The same, in a table of another name. */
+export function inTable(change: NftablesChange, name: string): NftablesChange {
+  return { ...change, table: { ...change.table, name } };
+}
+
+/** The first operation makes the deletion right where there is no table. */
+function remakings({ comment }: NftablesChange): NftOperation[] {
+  return [{ op: 'add-table', comment }, { op: 'delete-table' }, { op: 'add-table', comment }];
+}
+
+function makings(change: NftablesChange): NftOperation[] {
   return [
-    ...(change.isFull ? [{ op: 'add-table', comment } as const] : []),
-    // The first one makes the deletion right where there is no table.
-    ...(change.remakesTable ? ([{ op: 'delete-table' }, { op: 'add-table', comment }] as const) : []),
     ...change.addedChains.map(({ rules: _, ...chain }) => ({ op: 'add-chain', chain }) as const),
     ...change.addedSets.map((set) => ({ op: 'add-set', set }) as const),
+    ...rulesOf(change, change.addedChains),
+  ];
+}
+
+function replacements(change: NftablesChange): NftOperation[] {
+  const isLingering = lingering(change);
+  return [
     ...removals(change, (row) => !isLingering(row)),
     ...change.replacedChains.map(({ name }) => ({ op: 'flush-chain', chain: name }) as const),
     ...change.emptiedChains.map((name) => ({ op: 'flush-chain', chain: name }) as const),
-    ...ruled.flatMap(({ name, rules }) =>
-      rules.map((rule) => ({ op: 'add-rule', rule: ruleOf(table, name, rule) }) as const),
-    ),
+    ...rulesOf(change, change.replacedChains),
     ...bySet(change, change.addedRows, (set, rows) => ({ op: 'add-elements', set, elements: rows })),
     ...change.removedSets.map((set) => ({ op: 'delete-set', set }) as const),
     ...change.removedChains.map((chain) => ({ op: 'delete-chain', chain }) as const),
   ];
 }
 
-/** Endpoints that nothing leads to any more, which are to be deleted later. A packet looks twice, for the number of endpoints and
- *  then for one of them; a transaction may come between the two looks, and who was drawn must still be there. */
+function rulesOf({ table }: NftablesChange, chains: readonly ChainPlan[]): NftOperation[] {
+  return chains.flatMap(({ name, rules }) =>
+    rules.map((rule) => ({ op: 'add-rule', rule: ruleOf(table, name, rule) }) as const),
+  );
+}
+
+/** Endpoints that nothing leads to any more, which are to be deleted later. A packet looks for the number of endpoints, then for
+ *  one of them, and on its way out for whether that one is itself; a transaction may come between the looks, and who was drawn must
+ *  still be there. */
 export function lingeringOf(change: NftablesChange): { readonly set: NftSet; readonly key: string }[] {
   const sets = new Map(change.rowSets.map((set) => [set.name, set]));
   return change.removedRows.filter(lingering(change)).map(({ set, key }) => ({ set: sets.get(set)!, key }));
@@ -198,7 +230,7 @@ function lingering({ remakesTable, addedRows }: NftablesChange): (row: Row) => b
 }
 
 function isEndpointRow({ set }: Row): boolean {
-  return ENDPOINT_MAPS.has(set);
+  return ENDPOINT_SETS.has(set);
 }
 
 function removals(change: NftablesChange, isMeant: (row: Row) => boolean): NftOperation[] {

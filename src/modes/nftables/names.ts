@@ -6,6 +6,9 @@ import type { Transport } from './rules.ts';
 /** Upstream's name, so that either proxy replaces the other's table in one transaction. */
 export const TABLE_NAME = 'kube-proxy';
 
+/** Serves packets while a table of that name is exchanged for ours. */
+export const STAND_IN_NAME = 'kube-proxy-stand-in';
+
 /** In the table's comment: which program's rows these are, and in which layout. A table that says otherwise is made anew. */
 export const TABLE_COMMENT = 'rules for kube-proxy';
 export function tableComment(hasCounters: boolean): string {

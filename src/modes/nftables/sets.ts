@@ -84,10 +84,11 @@ export function endpointMap(transport: Transport, isNodePort: boolean): string {
   return `${isNodePort ? 'nodeport-endpoints' : 'endpoints'}-${transport}`;
 }
 
-/** The names of all of them. */
-export const ENDPOINT_MAPS: ReadonlySet<string> = new Set(
-  TRANSPORTS.flatMap((transport) => [endpointMap(transport, false), endpointMap(transport, true)]),
-);
+/** What a packet looks at last, once another row has led it to an endpoint. */
+export const ENDPOINT_SETS: ReadonlySet<string> = new Set([
+  ...TRANSPORTS.flatMap((transport) => [endpointMap(transport, false), endpointMap(transport, true)]),
+  'hairpin-connections',
+]);
 
 /** Client to endpoint, for one port of one service and one port of its endpoints. Rules fill it. */
 export function affinityMap(family: Family, name: string): NftSet {
