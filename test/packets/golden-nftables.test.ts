@@ -1,14 +1,12 @@
 // Every recorded cluster through the pipeline in nftables mode into a real kernel: every packet meets the recorded fate. Steps are
 // applied incrementally, as the agent does.
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { golden as goldenTopology } from '../../src/lab/network/golden.ts';
-import { Network } from '../../src/lab/network/network.ts';
 import { FAMILIES } from '../../src/lib/ip.ts';
 import { GOLDEN_BASE, GOLDEN_NODES, goldenCases, type Manifest } from '../support/golden.ts';
 import { askRecorded } from '../support/golden-packets.ts';
 import { goldenNftablesFacts } from '../support/nftables-node.ts';
-import { NftablesRemote } from '../support/nftables-remote.ts';
+import { nftablesBed } from '../support/nftables-remote.ts';
 
 const SERVICE_CIDR: Manifest = {
   kind: 'ServiceCIDR',
@@ -17,26 +15,17 @@ const SERVICE_CIDR: Manifest = {
 };
 
 describe('recorded clusters, nftables', () => {
-  let network: Network;
-  let remote: NftablesRemote;
-  before(async () => {
-    network = await Network.open(goldenTopology);
-    remote = await NftablesRemote.start(network, 'n1');
-  });
-  after(async () => {
-    await remote?.stop();
-    await network.close();
-  });
+  const bed = nftablesBed();
 
   for (const golden of goldenCases()) {
     test(`${golden.name}: ${golden.about}`, async () => {
       const facts = Object.fromEntries(FAMILIES.map((family) => [family, goldenNftablesFacts(golden, family)]));
-      await remote.tell({ restarts: true, facts, apply: [...GOLDEN_NODES, ...GOLDEN_BASE, SERVICE_CIDR] });
-      await network.exec('n1', ['conntrack', '-F']);
+      await bed.remote.tell({ restarts: true, facts, apply: [...GOLDEN_NODES, ...GOLDEN_BASE, SERVICE_CIDR] });
+      await bed.network.exec('n1', ['conntrack', '-F']);
       for (const step of golden.steps) {
-        await remote.tell({ delete: step.delete ?? [], apply: step.apply ?? [] });
+        await bed.remote.tell({ delete: step.delete ?? [], apply: step.apply ?? [] });
         await delay((step.wait ?? 0) * 1000);
-        await askRecorded(network, step, 'nftables');
+        await askRecorded(bed.network, step, 'nftables');
       }
     });
   }

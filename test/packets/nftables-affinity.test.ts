@@ -1,49 +1,38 @@
 // Session affinity of nftables mode by packets: over every address of a service, in both families, under both policies, until it
 // ends; and what happens to it when endpoints or the process go.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { golden as goldenTopology } from '../../src/lab/network/golden.ts';
-import { Network } from '../../src/lab/network/network.ts';
 import { FAMILIES } from '../../src/lib/ip.ts';
 import { GOLDEN_NODES, type Manifest } from '../support/golden.ts';
 import { serviceManifest, sliceManifest } from '../support/manifests.ts';
 import { nftablesFacts } from '../support/nftables-node.ts';
-import { NftablesRemote } from '../support/nftables-remote.ts';
+import { nftablesBed } from '../support/nftables-remote.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 describe('session affinity, nftables', () => {
-  let network: Network;
-  let remote: NftablesRemote;
-  before(async () => {
-    network = await Network.open(goldenTopology);
-    remote = await NftablesRemote.start(network, 'n1');
-  });
-  after(async () => {
-    await remote?.stop();
-    await network.close();
-  });
+  const bed = nftablesBed();
   beforeEach(async () => {
-    await network.exec('n1', ['nft', 'flush', 'ruleset']);
+    await bed.network.exec('n1', ['nft', 'flush', 'ruleset']);
     const facts = Object.fromEntries(FAMILIES.map((family) => [family, nftablesFacts(family)]));
-    await remote.tell({ restarts: true, facts, apply: GOLDEN_NODES });
+    await bed.remote.tell({ restarts: true, facts, apply: GOLDEN_NODES });
   });
 
   async function who(from: string, to: string, count = 8): Promise<string[]> {
-    const result = await network.probe({ from, proto: 'tcp', to, count });
+    const result = await bed.network.probe({ from, proto: 'tcp', to, count });
     assert.equal(result.failed, undefined, JSON.stringify(result));
     return Object.keys(result.answered ?? {});
   }
 
   /** Clients, each with its time. */
   async function remembered(): Promise<string> {
-    const { stdout } = await network.exec('n1', ['nft', 'list', 'ruleset']);
+    const { stdout } = await bed.network.exec('n1', ['nft', 'list', 'ruleset']);
     return (stdout.match(/\S+ timeout \S+ expires/g) ?? []).join('\n');
   }
 
   test('a client meets the same endpoint over cluster IP, node port, external and load-balancer IP', async () => {
-    await remote.tell({ apply: [sticky(), slice(['a1', 'a2', 'b1', 'b2'])] });
+    await bed.remote.tell({ apply: [sticky(), slice(['a1', 'a2', 'b1', 'b2'])] });
     const first = await who('x', '10.99.0.21:80');
     assert.equal(first.length, 1);
     for (const to of ['192.168.50.1:30080', '203.0.113.7:80', '198.51.100.7:80'])
@@ -53,24 +42,24 @@ describe('session affinity, nftables', () => {
   });
 
   test('clients whose endpoint goes choose again, the others stay, and nobody comes back', async () => {
-    await remote.tell({ apply: [sticky(), slice(['a1', 'a2', 'b1', 'b2'])] });
+    await bed.remote.tell({ apply: [sticky(), slice(['a1', 'a2', 'b1', 'b2'])] });
     const clients = Array.from({ length: 12 }, (_, i) => `172.20.0.${i + 1}`);
     const met = new Map<string, string>();
     for (const bind of clients) met.set(bind, await only(bind));
     const gone = met.get(clients[0]!)!;
     const left = ['a1', 'a2', 'b1', 'b2'].filter((pod) => `${pod}:8080` !== gone);
-    await remote.tell({ apply: [slice(left)] });
+    await bed.remote.tell({ apply: [slice(left)] });
     for (const bind of clients) {
       const now = await only(bind);
       assert.notEqual(now, gone);
       if (met.get(bind) !== gone) assert.equal(now, met.get(bind));
       met.set(bind, now);
     }
-    await remote.tell({ apply: [slice(['a1', 'a2', 'b1', 'b2'])] });
+    await bed.remote.tell({ apply: [slice(['a1', 'a2', 'b1', 'b2'])] });
     for (const bind of clients) assert.equal(await only(bind), met.get(bind));
 
     async function only(bind: string): Promise<string> {
-      const { answered } = await network.probe({ from: 'x', proto: 'tcp', to: '10.99.0.21:80', count: 4, bind });
+      const { answered } = await bed.network.probe({ from: 'x', proto: 'tcp', to: '10.99.0.21:80', count: 4, bind });
       const pods = Object.keys(answered ?? {});
       assert.equal(pods.length, 1, `${bind} met ${pods}`);
       return pods[0]!;
@@ -79,11 +68,11 @@ describe('session affinity, nftables', () => {
 
   test('endpoints that listen on different ports are remembered with their ports', async () => {
     const eighty = slice(['a1'], { ports: [{ name: 'http', port: 80 }] }, 'cart-2');
-    await remote.tell({ apply: [sticky(), slice(['b1']), eighty] });
+    await bed.remote.tell({ apply: [sticky(), slice(['b1']), eighty] });
     const seen = new Set<string>();
     for (let i = 1; i <= 20; i++) {
       const probe = { from: 'x', proto: 'tcp', to: '10.99.0.21:80', count: 4, bind: `172.20.0.${i}` } as const;
-      const pods = Object.keys((await network.probe(probe)).answered ?? {});
+      const pods = Object.keys((await bed.network.probe(probe)).answered ?? {});
       assert.equal(pods.length, 1);
       seen.add(pods[0]!);
     }
@@ -91,7 +80,7 @@ describe('session affinity, nftables', () => {
   });
 
   test('under policy Local outside clients stick to local endpoints and pods to any', async () => {
-    await remote.tell({ apply: [sticky({ externalTrafficPolicy: 'Local' }), slice(['a1', 'a2', 'b1', 'b2'])] });
+    await bed.remote.tell({ apply: [sticky({ externalTrafficPolicy: 'Local' }), slice(['a1', 'a2', 'b1', 'b2'])] });
     for (const to of ['192.168.50.1:30080', '203.0.113.7:80']) {
       const [pod, ...others] = await who('x', to);
       assert.deepEqual(others, []);
@@ -103,7 +92,7 @@ describe('session affinity, nftables', () => {
   });
 
   test('a cluster IP under policy Local sticks to local endpoints', async () => {
-    await remote.tell({ apply: [sticky({ internalTrafficPolicy: 'Local' }), slice(['a1', 'a2', 'b1'])] });
+    await bed.remote.tell({ apply: [sticky({ internalTrafficPolicy: 'Local' }), slice(['a1', 'a2', 'b1'])] });
     const [pod, ...others] = await who('x', '10.99.0.21:80');
     assert.deepEqual(others, []);
     assert.match(pod!, /^a[12]:/);
@@ -112,7 +101,7 @@ describe('session affinity, nftables', () => {
 
   test('IPv6 clients stick too', async () => {
     const spec = { clusterIP: 'fd00:10:96::21', ipFamilies: ['IPv6'], clusterIPs: ['fd00:10:96::21'], externalIPs: [] };
-    await remote.tell({ apply: [sticky(spec), slice(['a1', 'a2', 'b1', 'b2'], { addressType: 'IPv6' })] });
+    await bed.remote.tell({ apply: [sticky(spec), slice(['a1', 'a2', 'b1', 'b2'], { addressType: 'IPv6' })] });
     const first = await who('x', '[fd00:10:96::21]:80');
     assert.equal(first.length, 1);
     assert.deepEqual(await who('x', '[fd00:50::1]:30080'), first);
@@ -120,22 +109,22 @@ describe('session affinity, nftables', () => {
 
   test('a process that starts anew keeps what is remembered', async () => {
     const apply = [sticky(), slice(['a1', 'a2', 'b1', 'b2'])];
-    await remote.tell({ apply });
+    await bed.remote.tell({ apply });
     const first = await who('x', '10.99.0.21:80');
     for (let i = 0; i < 3; i++) {
-      await remote.tell({ restarts: true, apply: [...GOLDEN_NODES, ...apply] });
+      await bed.remote.tell({ restarts: true, apply: [...GOLDEN_NODES, ...apply] });
       assert.deepEqual(await who('x', '10.99.0.21:80', 4), first);
     }
     assert.match(await remembered(), /192\.168\.50\.100 timeout 10m expires/);
   });
 
   test('what is remembered ends, and a changed time counts from then on', async () => {
-    await remote.tell({ apply: [sticky({}, 1), slice(['a1', 'b1'])] });
+    await bed.remote.tell({ apply: [sticky({}, 1), slice(['a1', 'b1'])] });
     await who('x', '10.99.0.21:80', 1);
     assert.match(await remembered(), /192\.168\.50\.100 timeout 1s expires/);
     await delay(1500);
     assert.equal(await remembered(), '');
-    await remote.tell({ apply: [sticky({}, 3600)] });
+    await bed.remote.tell({ apply: [sticky({}, 3600)] });
     await who('x', '10.99.0.21:80', 1);
     assert.match(await remembered(), /192\.168\.50\.100 timeout 1h expires/);
   });

@@ -1,14 +1,13 @@
 // nftables mode while it is used: restarts, take-over of another program's table, and endless change, with clients that
 // open connections all the time. No connection to a healthy endpoint may fail.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
-import { golden as goldenTopology } from '../../src/lab/network/golden.ts';
-import { Network } from '../../src/lab/network/network.ts';
+import { beforeEach, describe, test } from 'node:test';
 import { FAMILIES } from '../../src/lib/ip.ts';
 import { GOLDEN_NODES, type Manifest } from '../support/golden.ts';
 import { serviceManifest, sliceManifest } from '../support/manifests.ts';
 import { nftablesFacts } from '../support/nftables-node.ts';
-import { NftablesRemote } from '../support/nftables-remote.ts';
+import { nftablesBed } from '../support/nftables-remote.ts';
+import { upstreamNftables } from '../support/upstream-nftables.ts';
 
 const PODS = {
   a1: ['10.244.1.11', 'n1'],
@@ -18,52 +17,15 @@ const PODS = {
 } as const;
 type Pod = keyof typeof PODS;
 
-/** As kube-proxy writes it: a chain for each service, named by a hash. */
-const UPSTREAM_TABLE = `
-table ip kube-proxy
-delete table ip kube-proxy
-table ip kube-proxy {
-  comment "rules for kube-proxy"
-  set cluster-ips { type ipv4_addr; comment "Active ClusterIPs"; elements = { 10.99.0.21 }; }
-  map service-ips { type ipv4_addr . inet_proto . inet_service : verdict
-    elements = { 10.99.0.21 . tcp . 80 : goto service-AAAAAAAA-shop/cart/tcp/http }
-  }
-  map service-nodeports { type inet_proto . inet_service : verdict
-    elements = { tcp . 30080 : goto external-AAAAAAAA-shop/cart/tcp/http }
-  }
-  chain service-AAAAAAAA-shop/cart/tcp/http {
-    meta l4proto tcp dnat ip to numgen random mod 1 map { 0 : 10.244.2.11 . 8080 }
-  }
-  chain external-AAAAAAAA-shop/cart/tcp/http {
-    meta mark set meta mark | 0x00004000
-    goto service-AAAAAAAA-shop/cart/tcp/http
-  }
-  chain services {
-    ip daddr @cluster-ips ip saddr != 10.244.0.0/16 meta mark set meta mark | 0x00004000
-    ip daddr . meta l4proto . th dport vmap @service-ips
-    ip daddr 192.168.50.1 meta l4proto . th dport vmap @service-nodeports
-  }
-  chain nat-prerouting { type nat hook prerouting priority -100; jump services; }
-  chain nat-output { type nat hook output priority -100; jump services; }
-  chain masquerading { meta mark & 0x00004000 != 0 meta mark set meta mark ^ 0x00004000 masquerade fully-random; }
-  chain nat-postrouting { type nat hook postrouting priority 100; jump masquerading; }
-}
-`;
+const UPSTREAM_SERVICE = { name: 'shop/cart', clusterIP: '10.99.0.21', nodePort: 30080, endpointIPs: ['10.244.2.11'] };
+/** What stands there goes in the same transaction. */
+const UPSTREAM_TABLE = `table ip kube-proxy\ndelete table ip kube-proxy\n${upstreamNftables(UPSTREAM_SERVICE)}`;
 
 describe('the life of nftables mode', () => {
-  let network: Network;
-  let remote: NftablesRemote;
-  before(async () => {
-    network = await Network.open(goldenTopology);
-    remote = await NftablesRemote.start(network, 'n1');
-  });
-  after(async () => {
-    await remote?.stop();
-    await network.close();
-  });
+  const bed = nftablesBed();
   beforeEach(async () => {
     const facts = Object.fromEntries(FAMILIES.map((family) => [family, nftablesFacts(family)]));
-    await remote.tell({ restarts: true, facts, apply: [...GOLDEN_NODES, cart, slice('b1')] });
+    await bed.remote.tell({ restarts: true, facts, apply: [...GOLDEN_NODES, cart, slice('b1')] });
   });
 
   /** Clients ask in every way while `work` goes on, and at least once more after it. */
@@ -80,7 +42,7 @@ describe('the life of nftables mode', () => {
         const failed: unknown[] = [];
         for (let isDone = false; !isDone; ) {
           isDone = await Promise.race([done, Promise.resolve(false)]);
-          const result = await network.probe({ ...probe, count: 40 });
+          const result = await bed.network.probe({ ...probe, count: 40 });
           if (result.failed) failed.push({ probe, result });
         }
         return failed;
@@ -91,35 +53,38 @@ describe('the life of nftables mode', () => {
 
   test('a process that starts again and again is not noticed', () =>
     whileAsked(async () => {
-      for (let i = 0; i < 20; i++) await remote.tell({ restarts: true, apply: [...GOLDEN_NODES, cart, slice('b1')] });
+      for (let i = 0; i < 20; i++)
+        await bed.remote.tell({ restarts: true, apply: [...GOLDEN_NODES, cart, slice('b1')] });
     }));
 
   // Nobody asks while the other one comes: it exchanges the table in a way that loses a packet now and then (see the mode's README).
   test('another kube-proxy is taken over without a gap, and can come back', async () => {
     for (let i = 0; i < 20; i++) {
-      const { status, stderr } = await network.exec('n1', ['nft', '-f', '-'], { stdin: UPSTREAM_TABLE });
+      const { status, stderr } = await bed.network.exec('n1', ['nft', '-f', '-'], { stdin: UPSTREAM_TABLE });
       assert.equal(status, 0, stderr);
-      await whileAsked(() => remote.tell({ restarts: true, apply: [...GOLDEN_NODES, cart, slice('b1')] }));
+      await whileAsked(() => bed.remote.tell({ restarts: true, apply: [...GOLDEN_NODES, cart, slice('b1')] }));
     }
   });
 
   test('endpoints come and go a thousand times while one stays', () =>
     whileAsked(async () => {
       const turns: Pod[][] = [['b1'], ['b1', 'a1'], ['a2', 'b1', 'b2'], ['b1', 'b2'], ['a1', 'a2', 'b1', 'b2']];
-      for (let i = 0; i < 1000; i++) await remote.tell({ apply: [slice(...turns[i % turns.length]!)] });
+      for (let i = 0; i < 1000; i++) await bed.remote.tell({ apply: [slice(...turns[i % turns.length]!)] });
     }));
 
   test('node ports on 127.0.0.1 are served where they are asked for', async () => {
     const at = { from: 'n1', proto: 'tcp', to: '127.0.0.1:30080', count: 5 } as const;
-    assert.equal((await network.probe(at)).answered, undefined);
-    await network.exec('n1', ['sysctl', '-qw', 'net.ipv4.conf.all.route_localnet=1']);
+    assert.equal((await bed.network.probe(at)).answered, undefined);
+    await bed.network.exec('n1', ['sysctl', '-qw', 'net.ipv4.conf.all.route_localnet=1']);
     const nodePortAddresses = { kind: 'some', ips: ['127.0.0.1', '192.168.50.1'] } as const;
-    await remote.tell({ facts: { IPv4: { ...nftablesFacts('IPv4'), nodePortAddresses, localhostNodePorts: true } } });
-    assert.deepEqual((await network.probe(at)).answered, { 'b1:8080': ['node'] });
+    await bed.remote.tell({
+      facts: { IPv4: { ...nftablesFacts('IPv4'), nodePortAddresses, localhostNodePorts: true } },
+    });
+    assert.deepEqual((await bed.network.probe(at)).answered, { 'b1:8080': ['node'] });
     const everywhere = { kind: 'all' } as const;
-    await remote.tell({ facts: { IPv4: { ...nftablesFacts('IPv4'), nodePortAddresses: everywhere } } });
-    assert.equal((await network.probe(at)).answered, undefined);
-    assert.deepEqual((await network.probe({ ...at, to: '10.60.0.1:30080' })).answered, { 'b1:8080': ['node'] });
+    await bed.remote.tell({ facts: { IPv4: { ...nftablesFacts('IPv4'), nodePortAddresses: everywhere } } });
+    assert.equal((await bed.network.probe(at)).answered, undefined);
+    assert.deepEqual((await bed.network.probe({ ...at, to: '10.60.0.1:30080' })).answered, { 'b1:8080': ['node'] });
   });
 
   for (const [name, detector] of Object.entries({
@@ -129,10 +94,10 @@ describe('the life of nftables mode', () => {
     nothing: { kind: 'none' },
   } as const)) {
     test(`local traffic is told by ${name}`, async () => {
-      await remote.tell({ facts: { IPv4: { ...nftablesFacts('IPv4'), detector } } });
+      await bed.remote.tell({ facts: { IPv4: { ...nftablesFacts('IPv4'), detector } } });
       const sourceSeen = async (from: string) =>
         Object.values(
-          (await network.probe({ from, proto: 'tcp', to: '10.99.0.21:80', count: 4 })).answered ?? {},
+          (await bed.network.probe({ from, proto: 'tcp', to: '10.99.0.21:80', count: 4 })).answered ?? {},
         ).flat();
       const isKnown = detector.kind === 'interface' || detector.kind === 'interface-prefix';
       assert.deepEqual(await sourceSeen('a1'), ['client']);

@@ -2,8 +2,10 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { HostProcess, Network } from '../../src/lab/network/network.ts';
+import { golden as goldenTopology } from '../../src/lab/network/golden.ts';
+import { type HostProcess, Network } from '../../src/lab/network/network.ts';
 import type { HostAnswer, HostCommand } from './nftables-host.ts';
 
 const PROGRAM = fileURLToPath(new URL('nftables-host.ts', import.meta.url));
@@ -40,4 +42,23 @@ export class NftablesRemote {
     await this.#process.kill();
     await this.#process.exited;
   }
+}
+
+export interface NftablesBed {
+  readonly network: Network;
+  readonly remote: NftablesRemote;
+}
+
+/** The network of the recorded clusters with nftables mode at work on n1, while the tests of this suite run. */
+export function nftablesBed(): NftablesBed {
+  const bed: { network?: Network; remote?: NftablesRemote } = {};
+  before(async () => {
+    bed.network = await Network.open(goldenTopology);
+    bed.remote = await NftablesRemote.start(bed.network, 'n1');
+  });
+  after(async () => {
+    await bed.remote?.stop();
+    await bed.network?.close();
+  });
+  return bed as NftablesBed;
 }

@@ -26,6 +26,20 @@ export function goldenHost(family: Family): Surroundings {
   return { isOwnAddress: (ip) => OWN.has(ip), address: ADDRESSES.n1![family] };
 }
 
+/** For rules that are written by hand: a router, and a packet that comes to it. */
+export const ROUTER: Surroundings = { isOwnAddress: (ip) => ip === '192.0.2.1', address: '192.0.2.1' };
+export const PASSING: Packet = {
+  src: '10.0.0.1',
+  dst: '10.0.0.2',
+  protocol: 'tcp',
+  srcPort: undefined,
+  dstPort: 80,
+  device: 'eth0',
+  isFromThisHost: false,
+  mark: 0,
+  state: 'NEW',
+};
+
 export interface ProbeLike {
   readonly from: string;
   readonly proto: 'tcp' | 'udp';

@@ -1,26 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { PASSING, ROUTER } from '../../../test/support/walker.ts';
 import { fractionText } from './fraction.ts';
 import { parseIptablesSave } from './iptables-save.ts';
-import type { Outcome, Packet, Surroundings } from './packet.ts';
+import type { Outcome, Packet } from './packet.ts';
 import type { Balancer, Beside, IpSet } from './ruleset.ts';
 import { Walker } from './walk.ts';
 
-const HOST: Surroundings = { isOwnAddress: (ip) => ip === '192.0.2.1', address: '192.0.2.1' };
-const PACKET: Packet = {
-  src: '10.0.0.1',
-  dst: '10.96.0.1',
-  protocol: 'tcp',
-  srcPort: undefined,
-  dstPort: 80,
-  device: 'eth0',
-  isFromThisHost: false,
-  mark: 0,
-  state: 'NEW',
-};
+const PACKET: Packet = { ...PASSING, dst: '10.96.0.1' };
 
 function walk(beside: Beside, rules = '', packet: Partial<Packet> = {}): readonly Outcome[] {
-  return new Walker({ ...parseIptablesSave(rules, 'IPv4'), ...beside }).walk({ ...PACKET, ...packet }, HOST);
+  return new Walker({ ...parseIptablesSave(rules, 'IPv4'), ...beside }).walk({ ...PACKET, ...packet }, ROUTER);
 }
 
 /** `1/2 forwarded 10.1.0.7:8080 from 10.0.0.1`. */

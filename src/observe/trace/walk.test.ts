@@ -1,25 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { PASSING, ROUTER } from '../../../test/support/walker.ts';
 import { fractionText } from './fraction.ts';
 import { parseIptablesSave } from './iptables-save.ts';
 import type { Outcome, Packet, Surroundings } from './packet.ts';
 import { Walker } from './walk.ts';
 
-const HOST: Surroundings = { isOwnAddress: (ip) => ip === '192.0.2.1', address: '192.0.2.1' };
-const PACKET: Packet = {
-  src: '10.0.0.1',
-  dst: '10.0.0.2',
-  protocol: 'tcp',
-  srcPort: undefined,
-  dstPort: 80,
-  device: 'eth0',
-  isFromThisHost: false,
-  mark: 0,
-  state: 'NEW',
-};
-
 function walk(rules: string, packet: Partial<Packet> = {}, host: Partial<Surroundings> = {}): readonly Outcome[] {
-  return new Walker(parseIptablesSave(rules, 'IPv4')).walk({ ...PACKET, ...packet }, { ...HOST, ...host });
+  return new Walker(parseIptablesSave(rules, 'IPv4')).walk({ ...PASSING, ...packet }, { ...ROUTER, ...host });
 }
 
 /** `1/2 dropped`, `forwarded 10.0.0.2:80`. */
@@ -144,8 +132,8 @@ test('of thousands of rules only those are asked that could match, in their orde
 
 test('a network of IPv6 with a prefix of 32 bits is no single address', () => {
   const rules = '*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -s 2001:db8::/32 -j DROP\nCOMMIT';
-  const packet: Packet = { ...PACKET, src: '2001:db8:1::1', dst: '2001:db8:2::1' };
-  assert.deepEqual(told(new Walker(parseIptablesSave(rules, 'IPv6')).walk(packet, HOST)), [
+  const packet: Packet = { ...PASSING, src: '2001:db8:1::1', dst: '2001:db8:2::1' };
+  assert.deepEqual(told(new Walker(parseIptablesSave(rules, 'IPv6')).walk(packet, ROUTER)), [
     '1 dropped 2001:db8:2::1:80',
   ]);
 });

@@ -6,6 +6,7 @@ import type { Network } from '../../../src/lab/network/network.ts';
 import { until } from '../../support/agent.ts';
 import type { AgentBed } from '../../support/agent-bed.ts';
 import { goldenCases, type Manifest, normalisedRules, recordedRules } from '../../support/golden.ts';
+import { upstreamNftables } from '../../support/upstream-nftables.ts';
 import { ipvsScenarios, recordedSections } from '../recorded.ts';
 import { type AgentMode, hostState, NOTHING, runProgram, startAgent, tool } from './agent-host.ts';
 import { type AskedTarget, Askers } from './asker.ts';
@@ -95,7 +96,7 @@ const TAKE_OVERS: readonly TakeOver[] = [
     of: 'nftables',
     to: 'ipvs',
     objects: golden.steps[0]!.apply!,
-    write: (network) => feed(network, 'nft -f -', UPSTREAM_TABLE),
+    write: (network) => feed(network, 'nft -f -', UPSTREAM_TABLES),
     asked: [{ kind: 'tcp', ip: '10.96.10.8', port: 80 }, NODE_PORT],
     isGone: (state) => !state.includes('table ip kube-proxy'),
   },
@@ -122,36 +123,10 @@ async function feed(network: Network, command: string, stdin: string): Promise<v
   assert.equal(status, 0, `${command}: ${stderr}`);
 }
 
-/** As kube-proxy writes it: a chain for each service, named by a hash. */
-const UPSTREAM_TABLE = `
-table ip kube-proxy {
-  comment "rules for kube-proxy"
-  set cluster-ips { type ipv4_addr; comment "Active ClusterIPs"; elements = { 10.96.10.8 }; }
-  map service-ips { type ipv4_addr . inet_proto . inet_service : verdict
-    elements = { 10.96.10.8 . tcp . 80 : goto service-AAAAAAAA-demo/web/tcp/http }
-  }
-  map service-nodeports { type inet_proto . inet_service : verdict
-    elements = { tcp . 30080 : goto external-AAAAAAAA-demo/web/tcp/http }
-  }
-  chain service-AAAAAAAA-demo/web/tcp/http {
-    meta l4proto tcp dnat ip to numgen random mod 2 map { 0 : 10.244.1.11 . 8080, 1 : 10.244.2.11 . 8080 }
-  }
-  chain external-AAAAAAAA-demo/web/tcp/http {
-    meta mark set meta mark | 0x00004000
-    goto service-AAAAAAAA-demo/web/tcp/http
-  }
-  chain services {
-    ip daddr @cluster-ips ip saddr != 10.244.0.0/16 meta mark set meta mark | 0x00004000
-    ip daddr . meta l4proto . th dport vmap @service-ips
-    ip daddr 192.168.50.1 meta l4proto . th dport vmap @service-nodeports
-  }
-  chain nat-prerouting { type nat hook prerouting priority -100; jump services; }
-  chain nat-output { type nat hook output priority -100; jump services; }
-  chain masquerading { meta mark & 0x00004000 != 0 meta mark set meta mark ^ 0x00004000 masquerade fully-random; }
-  chain nat-postrouting { type nat hook postrouting priority 100; jump masquerading; }
-}
-table ip6 kube-proxy {
-  chain services {
-  }
-}
-`;
+const UPSTREAM_SERVICE = {
+  name: 'demo/web',
+  clusterIP: '10.96.10.8',
+  nodePort: 30080,
+  endpointIPs: ['10.244.1.11', '10.244.2.11'],
+};
+const UPSTREAM_TABLES = `${upstreamNftables(UPSTREAM_SERVICE)}table ip6 kube-proxy { chain services { }; }`;
