@@ -174,10 +174,11 @@ export class FamilyLoop {
       if (time > this.#startedAtWall)
         metrics.networkProgrammingDuration.of({ ip_family: family }).observe((clock.wallNow() - time) / 1000);
     }
+    const counted = runtime.name === 'ipvs' ? 'services' : 'ports'; // as upstream does
     for (const policy of ['internal', 'external'] as const) {
       metrics.noLocalEndpoints
         .of({ traffic_policy: policy, ip_family: family })
-        .set(model.withoutLocalEndpoints[policy]);
+        .set(model.withoutLocalEndpoints[policy][counted]);
     }
     runtime.measure(metrics);
     onReport(report);

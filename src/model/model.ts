@@ -16,11 +16,19 @@ export interface NodeModel {
   readonly isFresh: boolean;
   /** Endpoints over all service ports, unfiltered: what upstream measures a cluster's size by. */
   readonly endpointCount: number;
-  /** Service ports that have endpoints, but under their Local policy none here. */
-  readonly withoutLocalEndpoints: { readonly internal: number; readonly external: number };
+  readonly withoutLocalEndpoints: Readonly<Record<PolicySide, LocalLack>>;
   /** The services that load balancers check on a port of this node, by name. */
   readonly healthChecked: ReadonlyMap<string, ServiceModel>;
   readonly serviceCIDRs: readonly string[];
+}
+
+export type PolicySide = 'internal' | 'external';
+
+/** How many have endpoints, but under their Local policy none here. */
+export interface LocalLack {
+  readonly ports: number;
+  /** With at least one such port. */
+  readonly services: number;
 }
 
 export interface ServiceModel {

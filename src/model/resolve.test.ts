@@ -304,6 +304,30 @@ describe('a service in the model', () => {
     assert.equal(model.endpointCount, 4, 'only ports that the Service has count for the size of the cluster');
   });
 
+  test('is counted, and each of its ports, while a policy Local leaves it without an endpoint here', () => {
+    const ports = [
+      { name: 'http', port: 80, nodePort: 30080 },
+      { name: 'admin', port: 81, nodePort: 30081 },
+    ];
+    const offered = { ports: ports.map(({ name, port }) => ({ name, port })) };
+    const spec = { type: 'NodePort', ports, externalTrafficPolicy: 'Local', internalTrafficPolicy: 'Local' };
+    const cluster = new TestCluster().apply(serviceManifest('shop/cart', spec));
+    let model: NodeModel | undefined;
+    const lacks = (...endpoints: readonly string[]): NodeModel['withoutLocalEndpoints'] => {
+      const manifests = endpoints.map((text, i) => endpointManifest(i + 1, text));
+      cluster.apply(sliceManifest('shop/cart', manifests, offered));
+      model = resolveNode(cluster.tracker.take('IPv4'), WORKER_7, model);
+      return model.withoutLocalEndpoints;
+    };
+    const none = { ports: 0, services: 0 };
+    const both = { ports: 2, services: 1 };
+    assert.deepEqual(lacks('N'), { internal: none, external: none });
+    assert.deepEqual(lacks('R'), { internal: both, external: both });
+    assert.deepEqual(lacks('R', 'RL'), { internal: none, external: none });
+    cluster.apply(serviceManifest('shop/cart', { ...spec, internalTrafficPolicy: 'Cluster' }));
+    assert.deepEqual(lacks('R'), { internal: none, external: both });
+  });
+
   test('remembers which UDP endpoints say they are serving', () => {
     const ports = [{ name: 'http', port: 8080, protocol: 'UDP' }];
     const endpoints = ['R', 'T', 'N'].map((text, i) => endpointManifest(i + 1, text));

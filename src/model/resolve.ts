@@ -5,7 +5,7 @@ import { cidrContains, type Family } from '../lib/ip.ts';
 import type { Snapshot } from '../track/snapshot.ts';
 import { type BackendChoice, backendsFor } from './backends.ts';
 import { type EndpointsByPort, endpointsByPort } from './endpoints.ts';
-import type { Frontend, NodeModel, ServiceModel, ServicePort, TrafficClass } from './model.ts';
+import type { Frontend, LocalLack, NodeModel, PolicySide, ServiceModel, ServicePort, TrafficClass } from './model.ts';
 
 /** Who this node is, as far as the choice of endpoints depends on it. The zone comes with the snapshot's Node. */
 export interface NodeIdentity {
@@ -54,12 +54,13 @@ function hasUdp(service: ServiceModel | undefined): boolean {
 /** What is known of all services together, kept up to date service by service. */
 interface Totals {
   endpointCount: number;
-  withoutLocalEndpoints: { internal: number; external: number };
+  withoutLocalEndpoints: Record<PolicySide, LocalLack>;
   healthChecked: Map<string, ServiceModel>;
 }
 
 function emptyTotals(): Totals {
-  return { endpointCount: 0, withoutLocalEndpoints: { internal: 0, external: 0 }, healthChecked: new Map() };
+  const none = { ports: 0, services: 0 };
+  return { endpointCount: 0, withoutLocalEndpoints: { internal: none, external: none }, healthChecked: new Map() };
 }
 
 function totalsOf({ endpointCount, withoutLocalEndpoints, healthChecked }: NodeModel): Totals {
@@ -72,9 +73,10 @@ function totalsOf({ endpointCount, withoutLocalEndpoints, healthChecked }: NodeM
 
 function count(totals: Totals, name: string, service: ServiceModel, by: 1 | -1): void {
   totals.endpointCount += by * service.endpointCount;
-  for (const port of service.ports) {
-    if (port.internal.verdict === 'drop') totals.withoutLocalEndpoints.internal += by;
-    if (port.external.verdict === 'drop') totals.withoutLocalEndpoints.external += by;
+  for (const side of ['internal', 'external'] as const) {
+    const lacking = service.ports.filter((port) => port[side].verdict === 'drop').length;
+    const { ports, services } = totals.withoutLocalEndpoints[side];
+    if (lacking > 0) totals.withoutLocalEndpoints[side] = { ports: ports + by * lacking, services: services + by };
   }
   if (service.healthCheckNodePort === 0) return;
   if (by === 1) totals.healthChecked.set(name, service);

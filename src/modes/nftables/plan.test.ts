@@ -65,6 +65,8 @@ function service(
   };
 }
 
+const NONE_LACKS = { ports: 0, services: 0 };
+
 function model(
   services: readonly ServiceModel[],
   changed?: readonly string[],
@@ -77,7 +79,7 @@ function model(
     changedUdp: false,
     isFresh: changed === undefined,
     endpointCount: 0,
-    withoutLocalEndpoints: { internal: 0, external: 0 },
+    withoutLocalEndpoints: { internal: NONE_LACKS, external: NONE_LACKS },
     healthChecked: new Map(),
     serviceCIDRs,
   };
