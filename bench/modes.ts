@@ -3,7 +3,7 @@
 // one. A twin of that network has no proxy. Both are asked in turn, in many short rounds, so that what else the machine does falls on both
 // alike. It only ever slows down, so what counts are the quickest tenth of the rounds, and their ratio.
 // Where this kernel has no IPVS, all modes are measured once more in the test machine, whose kernel has it.
-// Arguments: numbers of Services (10 5000); --here: not in the test machine.
+// Arguments: numbers of Services (10 5000), names of modes (all); --here: not in the test machine; --there: only in it.
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { KubeObject } from '../src/lab/apiserver/object.ts';
@@ -24,11 +24,12 @@ const CLIENT = program('modes-client.ts');
 const SOURCE = program('../test/packets/userspace-load.ts');
 const PATIENCE_MS = 20 * 60_000;
 
-const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
-const sizes = process.argv
-  .slice(2)
-  .filter((argument) => !argument.startsWith('--'))
-  .map(Number);
+const MODES: readonly ModeName[] = ['iptables', 'nftables', 'ipvs', 'userspace'];
+
+const args = process.argv.slice(2);
+const flags = args.filter((argument) => argument.startsWith('--'));
+const sizes = args.filter((argument) => /^\d+$/.test(argument)).map(Number);
+const wanted = MODES.filter((mode) => args.includes(mode));
 /** How much is asked, and how often: everything takes many times as long in the test machine, which is emulated. */
 const work = flags.includes('--in-machine')
   ? { rounds: 20, exchanges: 20, megabytes: 2 }
@@ -49,8 +50,16 @@ const bare = await open();
 const proxied = await open();
 const hasIpvs = (await proxied.exec('n1', ['ipvsadm', '-Ln'])).status === 0;
 try {
-  const modes: ModeName[] = ['iptables', 'nftables', ...(hasIpvs ? ['ipvs' as const] : []), 'userspace'];
+  if (!flags.includes('--there')) await runHere();
+} finally {
+  await bare.close();
+  await proxied.close();
+}
+if (!hasIpvs && !flags.includes('--here')) await runThere();
+
+async function runHere(): Promise<void> {
   const asking = await client(bare, POD, PORTS);
+  const modes = (wanted.length > 0 ? wanted : MODES).filter((mode) => hasIpvs || mode !== 'ipvs');
   const rows: Row[] = [];
   for (const size of sizes.length > 0 ? sizes : [10, 5000]) {
     for (const mode of modes) {
@@ -60,11 +69,7 @@ try {
     }
   }
   show(rows);
-} finally {
-  await bare.close();
-  await proxied.close();
 }
-if (!hasIpvs && !flags.includes('--here')) await runThere();
 
 async function open(): Promise<Network> {
   const network = await Network.open(goldenTopology);
@@ -164,7 +169,7 @@ async function runThere(): Promise<void> {
     status,
     output,
     console: screen,
-  } = await runInMachine(emulated, [...command, '--in-machine', '--here', ...sizes.map(String)], {
+  } = await runInMachine(emulated, [...command, '--in-machine', '--here', ...sizes.map(String), ...wanted], {
     timeoutMs: 2 * PATIENCE_MS,
   });
   console.log(status === 0 ? output : `It failed: ${output || screen.slice(-2000)}`);
