@@ -15,7 +15,7 @@ import { count, duration, printTable } from './support/table.ts';
 const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [100, 1000, 10_000];
 const ROUNDS = { warmUp: 3, measured: 15 };
 /** As bin/portolan starts it. */
-const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=1'];
+const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=1', '--no-opt', '--no-maglev'];
 const TICK_MS = 10; // of the times in /proc/PID/stat
 
 /** v1.36.4 in iptables mode, with iptables-nft 1.8.9 and two endpoints for each Service. Its change is the way from the answer to

@@ -1,12 +1,13 @@
-// Builds the bundle for distribution: dist/portolan.mjs, and beside it the pieces it loads when they are asked for. The
-// checkout itself runs from source; a bundle starts faster, needs less memory, and works under node_modules.
+// Builds the bundle: dist/portolan.mjs, and beside it the pieces it loads when they are asked for. A bundle starts faster than the source,
+// needs less memory, and works under node_modules. Arguments: another folder; --over: what is there stays, for programs that run
+// from it and will ask for their pieces.
 import { cpSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const target = process.argv[2] ?? join(root, 'dist');
+const target = process.argv.slice(2).find((argument) => !argument.startsWith('--')) ?? join(root, 'dist');
 
 /** Programs by their name in the bundle. All but the first are started as processes by a module that expects them beside it. */
 const PROGRAMS = {
@@ -17,7 +18,7 @@ const PROGRAMS = {
   'self-check-worker': 'src/daemon/self-check-worker.ts',
 };
 
-rmSync(target, { recursive: true, force: true });
+if (!process.argv.includes('--over')) rmSync(target, { recursive: true, force: true });
 await build({
   absWorkingDir: root,
   entryPoints: PROGRAMS,

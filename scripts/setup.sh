@@ -12,6 +12,12 @@ if ! cmp -s package-lock.json "$stamp"; then
   cp package-lock.json "$stamp"
 fi
 
+# The bundle that bin/portolan runs; without one, or with an older one, it runs the source.
+bundle=dist/portolan.mjs
+if [ ! -f "$bundle" ] || [ -n "$(find src console package.json -newer "$bundle" -print -quit)" ]; then
+  node_modules/.bin/node scripts/build.ts --over || echo 'The bundle could not be built; the source runs instead.' >&2
+fi
+
 # System tools: a command each, and the Debian package that brings it.
 missing=''
 need() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || missing="$missing $2"; }

@@ -10,6 +10,7 @@ import { isGateEnabled } from './config/feature-gates.ts';
 import type { Ready } from './config/options.ts';
 import { watchConfigFile } from './config/watch.ts';
 import { ClusterWatch } from './daemon/cluster-watch.ts';
+import { allowCompilers, MANY_SERVICES } from './daemon/compilers.ts';
 import type { AgentConsole } from './daemon/console.ts';
 import { FamilyLoop } from './daemon/family-loop.ts';
 import { FatalError } from './daemon/fatal.ts';
@@ -26,7 +27,7 @@ import { Runtimes } from './daemon/modes.ts';
 import { NodeNameCheck } from './daemon/node-name.ts';
 import { NodeWatch } from './daemon/node-watch.ts';
 import { Observers } from './daemon/observers.ts';
-import { type CheckResult, checkNowAndThen } from './daemon/self-check.ts';
+import { type CheckNews, checkNowAndThen } from './daemon/self-check.ts';
 import { type AgentIdentity, acquireAgentLock } from './kernel/agent-lock.ts';
 import type { IptablesVariant } from './kernel/iptables.ts';
 import { type Clock, systemClock } from './lib/clock.ts';
@@ -131,9 +132,9 @@ function startSelfChecks(
   if (periodMs === 0) return;
   const models = (): Map<Family, NodeModel> =>
     new Map([...loops].flatMap(([family, { syncedModel }]) => (syncedModel ? [[family, syncedModel] as const] : [])));
-  const onResult = (family: Family, { cases, mismatches }: CheckResult): void => {
-    observers.checked(family, cases, mismatches);
-    if (mismatches.length > 0) loops.get(family)?.repair();
+  const onResult = (family: Family, news: CheckNews): void => {
+    observers.checked(family, news);
+    if (news.mismatches > 0) loops.get(family)?.repair();
   };
   void checkNowAndThen({ mode, settings, nodeName, clock, log, periodMs, models, onResult }, signal);
 }
@@ -180,7 +181,9 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
     ...(configuration.mode === 'userspace' && { readConnections: () => readConnections(loops) }),
   });
   const client = await apiClient(ready, log, clock, (report) => observers.requested(report));
+  if (configuration.mode === 'userspace') allowCompilers();
   const requestSyncs = (): void => {
+    if (tracker.serviceCount >= MANY_SERVICES) allowCompilers();
     for (const [family, loop] of loops) {
       if (cluster.isSynced && (tracker.needsSync(family) || !loop.hasSynced)) loop.requestSync();
     }

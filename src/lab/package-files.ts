@@ -13,9 +13,9 @@ export function mainProgram(): string {
   return extname(import.meta.url) === '.ts' ? packageFile('src/cli/main.ts') : packageFile('dist/portolan.mjs');
 }
 
-/** What to type to call this program again: its name, or the way to it where it is run from its source. */
+/** What to type to call this program again: its name, or the way to it in a checkout. */
 export function calledAs(): string {
-  if (extname(import.meta.url) !== '.ts') return 'portolan';
+  if (!existsSync(packageFile('.git'))) return 'portolan';
   const way = relative(process.cwd(), packageFile('bin/portolan'));
   return way.startsWith('.') || way.startsWith('/') ? way : `./${way}`;
 }

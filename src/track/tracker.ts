@@ -13,6 +13,10 @@ export class Tracker {
   readonly #feeds: Readonly<Record<Family, Feed>> = { IPv4: new Feed(), IPv6: new Feed() };
   #node: Node | undefined;
 
+  get serviceCount(): number {
+    return this.#services.size;
+  }
+
   /** True if the change asks for a sync of this family. */
   needsSync(family: Family): boolean {
     return !this.#feeds[family].isEmpty;
