@@ -36,8 +36,9 @@ export class NftablesDriver {
       if (change.isFull) this.#lingering.clear(); // it sets out from a reading, which has seen them
       const written = new Set(change.addedRows.map(({ set, key }) => `${set} ${key}`));
       const due = this.#due((name) => written.has(name));
-      const [last = [], ...before] = transactionsOf(change).reverse();
-      const transactions = [...before, [...deletions(due), ...last]];
+      const transactions = transactionsOf(change);
+      const last = transactions.pop() ?? [];
+      transactions.push([...deletions(due), ...last]);
       if (change.replacesTable) await this.#withStandIn(change, () => this.#commitAll(transactions));
       else await this.#commitAll(transactions);
       if (change.isFull) await deleteTable(this.nftables, this.#standIn); // a process that was killed may have left it
