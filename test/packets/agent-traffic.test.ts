@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { until } from '../support/agent.ts';
 import { AgentBed, service, slice } from '../support/agent-bed.ts';
 import { normalisedRules } from '../support/golden.ts';
@@ -20,6 +21,55 @@ const LOADS: readonly (Load & { readonly from: string })[] = [
   { from: 'x', kind: 'udp', ip: '192.168.50.1', port: 30053 },
 ];
 
+for (const mode of ['iptables', 'nftables'] as const) {
+  describe(`clients that never stop asking, ${mode} mode`, () => {
+    let bed: AgentBed;
+    before(async () => {
+      bed = await AgentBed.open();
+    });
+    after(() => bed.close());
+    beforeEach(async () => {
+      bed.apply(TCP, UDP, webSlice(PODS), dnsSlice(PODS));
+    });
+
+    const config = { mode };
+    const rulesFollow = (): Promise<void> => (mode === 'iptables' ? bed.rulesFollow() : rowsFollow(bed));
+
+    test('see nothing of endpoints that come and go', async (t) => {
+      await bed.startSynced({ config });
+      await rulesFollow();
+      const accounts = await underLoad(bed, async () => {
+        for (let i = 0; i < 1000; i++) {
+          churn(bed, i);
+          await delay(10);
+        }
+      });
+      noneFailed(t, accounts);
+      await rulesFollow();
+    });
+
+    test('see nothing of an agent that is killed and started again 20 times', async (t) => {
+      await bed.startSynced({ config });
+      await rulesFollow();
+      const accounts = await underLoad(bed, async () => {
+        for (let i = 0; i < 20; i++) {
+          await bed.stop('SIGKILL');
+          churn(bed, i);
+          // Sometimes it dies before its first sync, sometimes in it, sometimes after.
+          if (i % 2 === 0) await bed.startSynced({ config });
+          else {
+            await bed.start({ config });
+            await delay(i * 40);
+          }
+        }
+        await bed.startSynced({ config });
+      });
+      noneFailed(t, accounts);
+      await rulesFollow();
+    });
+  });
+}
+
 describe('clients that never stop asking', () => {
   let bed: AgentBed;
   before(async () => {
@@ -28,39 +78,6 @@ describe('clients that never stop asking', () => {
   after(() => bed.close());
   beforeEach(async () => {
     bed.apply(TCP, UDP, webSlice(PODS), dnsSlice(PODS));
-  });
-
-  test('see nothing of endpoints that come and go', async (t) => {
-    await bed.startSynced();
-    await bed.rulesFollow();
-    const accounts = await underLoad(bed, async () => {
-      for (let i = 0; i < 1000; i++) {
-        churn(bed, i);
-        await delay(10);
-      }
-    });
-    noneFailed(t, accounts);
-    await bed.rulesFollow();
-  });
-
-  test('see nothing of an agent that is killed and started again 20 times', async (t) => {
-    await bed.startSynced();
-    await bed.rulesFollow();
-    const accounts = await underLoad(bed, async () => {
-      for (let i = 0; i < 20; i++) {
-        await bed.stop('SIGKILL');
-        churn(bed, i);
-        // Sometimes it dies before its first sync, sometimes in it, sometimes after.
-        if (i % 2 === 0) await bed.startSynced();
-        else {
-          await bed.start();
-          await delay(i * 40);
-        }
-      }
-      await bed.startSynced();
-    });
-    noneFailed(t, accounts);
-    await bed.rulesFollow();
   });
 
   test('see nothing of an agent that takes over the rules of another kube-proxy', async (t) => {
@@ -239,6 +256,35 @@ function churn(bed: AgentBed, i: number): void {
     return { ...endpoint, conditions };
   });
   bed.apply({ ...dns, endpoints });
+}
+
+/** Resolves when n1's maps name exactly the endpoints that the API server has, each at all addresses. */
+async function rowsFollow(bed: AgentBed): Promise<void> {
+  const wanted = ['web', 'dns'].map((name) => readyIps(bed, name));
+  let held: string[][] = [];
+  const isHeld = async (): Promise<boolean> => {
+    held = await Promise.all(
+      ['tcp', 'udp'].map(async (transport) => {
+        const list = `nft list map ip kube-proxy endpoints-${transport}; nft list map ip kube-proxy nodeport-endpoints-${transport}`;
+        const { stdout } = await bed.network.exec('n1', ['sh', '-c', list]);
+        const rows = [...stdout.matchAll(/(?:10\.96\.2\.\d \. 80|300\d\d) \. \d+ .*?: (10\.244\.[\d.]+)/g)];
+        return rows.map(([, ip]) => ip!).sort();
+      }),
+    );
+    return isDeepStrictEqual(
+      held,
+      wanted.map((ips) => [...ips, ...ips].sort()),
+    );
+  };
+  await until(isHeld, 60_000, () => `${JSON.stringify(held)}, but the API server has ${JSON.stringify(wanted)}`);
+}
+
+function readyIps(bed: AgentBed, service: string): string[] {
+  const slices = bed.server.list('endpointslices') as unknown as ReturnType<typeof slice>[];
+  const { endpoints } = slices.find(({ metadata }) => metadata.name.startsWith(service))!;
+  return (endpoints as { addresses: string[]; conditions?: { ready?: boolean } }[])
+    .filter(({ conditions }) => conditions?.ready !== false)
+    .map(({ addresses }) => addresses[0]!);
 }
 
 /** Removes all rules, as a firewall that starts anew does. Once some are gone the agent may put them back at any time. */
