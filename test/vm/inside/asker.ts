@@ -89,6 +89,25 @@ function questionOf({ kind, ip, port }: AskedTarget): () => Promise<string> {
   return () => askDatagram(socket, ip, port, TIMEOUT_MS);
 }
 
+/**
+ * What nobody can spare clients when IPVS mode is left:
+ * - a connection of the node to a Service has the Service's address as its source while that is an address of the node. One that begins
+ *   after the new rules stand and before that address goes cannot be answered any more, and nobody can tell it from others;
+ * - a datagram whose answer is under way when its flow is forgotten: one for each client.
+ */
+export function withoutExcused(failures: readonly string[]): readonly string[] {
+  const lost = new Set<string>();
+  return failures.filter((failure) => {
+    const [client = '', kind = '', ip = ''] = failure.split(' ');
+    const target = [client, kind, ip].join(' ');
+    if (client === 'n1' || (kind.startsWith('udp') && !lost.has(target))) {
+      lost.add(target);
+      return false;
+    }
+    return true;
+  });
+}
+
 if (import.meta.main) {
   const { host, targets } = JSON.parse(process.argv[2] ?? '') as { host: string; targets: AskedTarget[] };
   await Promise.all(targets.map((target) => ask(host, target)));

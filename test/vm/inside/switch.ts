@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { until } from '../../support/agent.ts';
 import type { AgentBed } from '../../support/agent-bed.ts';
 import { type AgentMode, type HostState, hostState, NOTHING, startAgent, stateBecomes } from './agent-host.ts';
-import { Askers } from './asker.ts';
+import { Askers, withoutExcused } from './asker.ts';
 import { ASKED, ASKED_COUNT, CLUSTER_IP, LB_IP, NODE_IP, NODE_PORT, SHOP } from './shop.ts';
 
 const WAY: readonly AgentMode[] = ['ipvs', 'iptables', 'ipvs', 'nftables', 'ipvs', 'userspace', 'ipvs'];
@@ -24,6 +24,8 @@ const HELD = [
 const OF_IPVS = /--match-set|KUBE-(NODE-PORT|LOAD-BALANCER|SOURCE-RANGES-FIREWALL|IPVS-|LOCAL-CLIENTS)/;
 
 const PATIENCE_MS = 180_000;
+/** IPVS remembers connections that ended in order for two minutes, and longer those that did not. */
+const PATIENCE_WITH_LEFTOVERS_MS = 400_000;
 
 export function switchTests(bed: () => AgentBed): void {
   let askers: Askers;
@@ -80,7 +82,7 @@ export function switchTests(bed: () => AgentBed): void {
   async function isAlone(mode: AgentMode): Promise<void> {
     const about = (): string => bed().agent.log.slice(-2000);
     const become = (wanted: (held: HostState) => HostState): Promise<void> =>
-      stateBecomes(bed().network, wanted, PATIENCE_MS, about);
+      stateBecomes(bed().network, wanted, PATIENCE_WITH_LEFTOVERS_MS, about);
     switch (mode) {
       case 'ipvs':
         return become(() => ipvsAlone);
@@ -95,25 +97,6 @@ export function switchTests(bed: () => AgentBed): void {
         }));
     }
   }
-}
-
-/**
- * What nobody can spare clients when IPVS mode is left:
- * - a connection of the node to a Service has the Service's address as its source while that is an address of the node. One that begins
- *   after the new rules stand and before that address goes cannot be answered any more, and nobody can tell it from others;
- * - a datagram whose answer is under way when its flow is forgotten: one for each client.
- */
-function withoutExcused(failures: readonly string[]): readonly string[] {
-  const lost = new Set<string>();
-  return failures.filter((failure) => {
-    const [client = '', kind = '', ip = ''] = failure.split(' ');
-    const target = [client, kind, ip].join(' ');
-    if (client === 'n1' || (kind.startsWith('udp') && !lost.has(target))) {
-      lost.add(target);
-      return false;
-    }
-    return true;
-  });
 }
 
 /** Whether no packet meets the rules of a mode any more. */
