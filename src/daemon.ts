@@ -134,7 +134,7 @@ function startSelfChecks(
     new Map([...loops].flatMap(([family, { syncedModel }]) => (syncedModel ? [[family, syncedModel] as const] : [])));
   const onResult = (family: Family, news: CheckNews): void => {
     observers.checked(family, news);
-    if (news.mismatches > 0) loops.get(family)?.repair();
+    if (news.first !== undefined) loops.get(family)?.repair();
   };
   void checkNowAndThen({ mode, settings, nodeName, clock, log, periodMs, models, onResult }, signal);
 }

@@ -33,6 +33,7 @@ import { addProcessMetrics } from '../observe/process-metrics.ts';
 import { createProxyMetrics, type ProxyMetrics, type ReadNfacct } from '../observe/proxy-metrics.ts';
 import { createRestClientMetrics } from '../observe/rest-client-metrics.ts';
 import { addServiceMetrics, type ReadCounts } from '../observe/service-metrics.ts';
+import type { CheckNews } from './self-check.ts';
 
 export interface ObserverOptions {
   readonly ready: Ready;
@@ -178,12 +179,12 @@ export class Observers {
   }
 
   /** What a self-check found. */
-  checked(family: Family, cases: number, mismatches: readonly string[]): void {
+  checked(family: Family, { cases, mismatches, first }: CheckNews): void {
     this.portolanMetrics.checkedCases.of({ ip_family: family }).set(cases);
-    this.portolanMetrics.mismatches.of({ ip_family: family }).set(mismatches.length);
-    if (mismatches.length === 0) return;
-    const rest = mismatches.length > 1 ? ` (and ${mismatches.length - 1} more)` : '';
-    this.nodeEvent('Warning', 'RulesMismatch', `${family}: ${mismatches[0]}${rest}`);
+    this.portolanMetrics.mismatches.of({ ip_family: family }).set(mismatches);
+    if (first === undefined) return;
+    const rest = mismatches > 1 ? ` (and ${mismatches - 1} more)` : '';
+    this.nodeEvent('Warning', 'RulesMismatch', `${family}: ${first}${rest}`);
   }
 
   nothingPending(): void {

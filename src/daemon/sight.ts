@@ -5,6 +5,7 @@ import { Addresses } from '../kernel/addresses.ts';
 import { isBridged } from '../kernel/bridges.ts';
 import type { NodeModel } from '../model/model.ts';
 import type { NodeSettings } from '../node/facts.ts';
+import type { Concern } from '../observe/live/concern.ts';
 import { kernelRules } from '../observe/live/kernel-rules.ts';
 import type { TraceMode } from '../observe/live/modes.ts';
 import { AddressBook } from '../observe/trace/frontends.ts';
@@ -19,10 +20,12 @@ export interface SightOptions {
   readonly model: NodeModel;
   readonly settings: NodeSettings;
   readonly nodeName: string;
+  /** Of the kernel's rules, only those that matter for it are read. */
+  readonly concern?: Concern;
 }
 
-export async function sightOf({ mode, model, settings, nodeName }: SightOptions): Promise<VerifyInput> {
-  const { ruleset, text } = await kernelRules(model.family, mode);
+export async function sightOf({ mode, model, settings, nodeName, concern }: SightOptions): Promise<VerifyInput> {
+  const { ruleset, text } = await kernelRules(model.family, { ...mode, ...(concern && { concern }) });
   const { host, hostIps } = await hostOf(settings, ruleset);
   // Planned from nothing, not as a change to the plan before.
   const node = { model: { ...model, isFresh: true }, settings, nodeName };

@@ -101,9 +101,14 @@ export class Nftables {
     return withAnonymous ? sets : sets.filter((set) => (set.flags & NFT_SET_ANONYMOUS) === 0);
   }
 
-  /** Without counters a long list takes less time. */
-  async listElements(table: NftTable, set: NftSet, withCounters = true): Promise<NftHeldElement[]> {
-    const read = (message: Message): NftHeldElement[] => readElements(message, set, withCounters);
+  /** Without counters a long list takes less time, and less memory where only some elements are wanted. */
+  async listElements(
+    table: NftTable,
+    set: NftSet,
+    withCounters = true,
+    isWanted: (element: NftHeldElement) => boolean = () => true,
+  ): Promise<NftHeldElement[]> {
+    const read = (message: Message): NftHeldElement[] => readElements(message, set, withCounters).filter(isWanted);
     const elements = (await this.#list(table, MESSAGE.getElements, read, { 2: set.name })).flat();
     return set.isInterval ? joinIntervals(elements, (key) => encodeValue(set.key, key)) : elements;
   }

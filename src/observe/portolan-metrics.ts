@@ -13,8 +13,9 @@ export interface PortolanSources {
 }
 
 export interface PortolanMetrics {
-  /** Cases of the last self-check, and those in which the kernel does not do what the objects mean. */
+  /** Cases of the last self-check. */
   readonly checkedCases: By<'ip_family', Gauge>;
+  /** Those in which the kernel does not do what the objects mean, of every Service when it was last checked. */
   readonly mismatches: By<'ip_family', Gauge>;
   /** `code` is that of the KernelError, or `UNKNOWN`. */
   readonly syncFailures: By<'ip_family' | 'code', Counter>;

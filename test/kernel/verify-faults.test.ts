@@ -2,19 +2,21 @@
 // the right thing.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import type { ProcessResult, RunProcess } from '../../src/kernel/process.ts';
 import { golden } from '../../src/lab/network/golden.ts';
 import { Network } from '../../src/lab/network/network.ts';
+import { resolveNode } from '../../src/model/resolve.ts';
 import { endpointChain, serviceChains } from '../../src/modes/iptables/names.ts';
 import { kernelRules } from '../../src/observe/live/kernel-rules.ts';
 import { TRACE_MODES } from '../../src/observe/live/modes.ts';
 import type { CauseKind } from '../../src/observe/verify/cause.ts';
 import type { Drift } from '../../src/observe/verify/drift.ts';
-import { type VerifyReport, verify } from '../../src/observe/verify/verify.ts';
+import { type Mismatch, type VerifyReport, verify } from '../../src/observe/verify/verify.ts';
 import { sync } from '../../src/pipeline.ts';
 import { TestCluster } from '../support/cluster.ts';
 import { GOLDEN_BASE, GOLDEN_NODES } from '../support/golden.ts';
 import { defaultFacts, iptablesNode, runIn } from '../support/iptables-node.ts';
-import { FAULTY_CLUSTER, verifyInput } from '../support/verify.ts';
+import { FAULTY_CLUSTER, inputOf, mismatchesInParts, N1, verifyInput } from '../support/verify.ts';
 
 interface Fault {
   readonly title: string;
@@ -185,6 +187,17 @@ case "$(iptables --version)" in *legacy*) other=iptables-nft;; *) other=iptables
 set -e
 `;
 
+/** Each command is run once. */
+function remembering(run: RunProcess): RunProcess {
+  const known = new Map<string, Promise<ProcessResult>>();
+  return (program, args) => {
+    const command = `${program} ${args.join(' ')}`;
+    const result = known.get(command) ?? run(program, args);
+    known.set(command, result);
+    return result;
+  };
+}
+
 describe('verification finds what is wrong in a kernel', () => {
   let network: Network;
   let healthy = '';
@@ -199,6 +212,15 @@ describe('verification finds what is wrong in a kernel', () => {
     return verify(verifyInput(cluster.tracker, defaultFacts('IPv4'), ruleset));
   };
 
+  /** Each Service by itself, of what concerns it in rules that are read once for all. */
+  const mismatchesOneByOne = async (): Promise<readonly Mismatch[]> => {
+    const run = remembering(runIn(network, 'n1'));
+    return mismatchesInParts(resolveNode(cluster.tracker.take('IPv4'), N1), async (part, concern) => {
+      const { ruleset } = await kernelRules('IPv4', { ...TRACE_MODES.iptables, concern }, run);
+      return inputOf(part, defaultFacts('IPv4'), ruleset);
+    });
+  };
+
   before(async () => {
     network = await Network.open(golden);
     await sync(iptablesNode(network, cluster.tracker, 'IPv4', { variant: 'auto' }));
@@ -210,6 +232,7 @@ describe('verification finds what is wrong in a kernel', () => {
     const { mismatches, drift, unjudged, cases } = await report();
     assert.deepEqual({ mismatches, drift, unjudged }, { mismatches: [], drift: [], unjudged: [] });
     assert.ok(cases > 30, `only ${cases} cases`);
+    assert.deepEqual(await mismatchesOneByOne(), []);
   });
 
   for (const { title, inject, finds, also, repair } of FAULTS) {
@@ -223,6 +246,7 @@ describe('verification finds what is wrong in a kernel', () => {
           [finds, ...(also ?? [])].sort(),
           JSON.stringify({ mismatches, drift }, undefined, 1),
         );
+        assert.deepEqual(await mismatchesOneByOne(), mismatches);
       } finally {
         await shell(repair ?? 'iptables -t raw -F'); // a table that was not there before is not restored
         await network.exec('n1', ['iptables-restore'], { stdin: healthy });

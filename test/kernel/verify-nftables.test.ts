@@ -16,7 +16,7 @@ import { type VerifyReport, verify } from '../../src/observe/verify/verify.ts';
 import { TestCluster } from '../support/cluster.ts';
 import { GOLDEN_BASE, GOLDEN_NODES } from '../support/golden.ts';
 import { nftablesFacts } from '../support/nftables-node.ts';
-import { FAULTY_CLUSTER, nftablesVerifyInput } from '../support/verify.ts';
+import { FAULTY_CLUSTER, mismatchesInParts, nftablesInputOf, nftablesVerifyInput } from '../support/verify.ts';
 
 continueInSandbox(import.meta.url);
 
@@ -165,6 +165,27 @@ for (const [reading, own] of [
     }
   });
 }
+
+describe('verification of one Service after the other, of what concerns each, finds the same', () => {
+  const inParts = (): ReturnType<typeof mismatchesInParts> =>
+    mismatchesInParts(input.model, async (part, concern) => {
+      const { ruleset } = await kernelRules('IPv4', { ...mode, concern });
+      return nftablesInputOf(part, nftablesFacts('IPv4'), ruleset);
+    });
+
+  test('on a healthy node, which is nothing', async () => {
+    load();
+    assert.deepEqual(await inParts(), []);
+  });
+
+  for (const { title, inject } of FAULTS) {
+    test(title, async () => {
+      load();
+      nft(...inject);
+      assert.deepEqual(await inParts(), (await report(kernelRules('IPv4', mode))).mismatches);
+    });
+  }
+});
 
 describe('verification where nft is not installed', () => {
   test('a healthy node has nothing to complain about, and the source says what could not be read', async () => {

@@ -1,5 +1,6 @@
 // Everything verification needs, for node n1 of the golden network.
 
+import { partOf } from '../../src/daemon/self-check-turns.ts';
 import type { Family } from '../../src/lib/ip.ts';
 import type { NodeModel } from '../../src/model/model.ts';
 import { resolveNode } from '../../src/model/resolve.ts';
@@ -11,6 +12,7 @@ import type { NftablesFacts } from '../../src/modes/nftables/facts.ts';
 import { nftablesMode } from '../../src/modes/nftables/nftables.ts';
 import type { UserspaceFacts } from '../../src/modes/userspace/facts.ts';
 import { userspaceMode } from '../../src/modes/userspace/userspace.ts';
+import { type Concern, concernOf } from '../../src/observe/live/concern.ts';
 import { plannedIpvs } from '../../src/observe/live/ipvs-rules.ts';
 import { userspaceRules } from '../../src/observe/live/userspace-rules.ts';
 import { AddressBook } from '../../src/observe/trace/frontends.ts';
@@ -27,7 +29,7 @@ import { ipvsScope, ipvsSetup } from '../../src/observe/verify/ipvs-scope.ts';
 import { neighbourhoodOf } from '../../src/observe/verify/neighbourhood.ts';
 import { NFTABLES_SCOPE, nftablesSetup } from '../../src/observe/verify/nftables-scope.ts';
 import { USERSPACE_SCOPE, userspaceSetup } from '../../src/observe/verify/userspace-scope.ts';
-import type { VerifyInput } from '../../src/observe/verify/verify.ts';
+import { type Mismatch, type VerifyInput, verify } from '../../src/observe/verify/verify.ts';
 import type { Tracker } from '../../src/track/tracker.ts';
 import type { Manifest } from './golden.ts';
 import { serviceManifest, sliceManifest } from './manifests.ts';
@@ -61,6 +63,19 @@ export const FAULTY_CLUSTER: readonly Manifest[] = [
   sliceManifest('demo/local', [POD_B]),
 ];
 
+/** What each Service finds wrong when it is verified alone, with no more of the rules than concerns it. */
+export async function mismatchesInParts(
+  model: NodeModel,
+  input: (part: NodeModel, concern: Concern) => Promise<VerifyInput>,
+): Promise<readonly Mismatch[]> {
+  const found: Mismatch[] = [];
+  for (const name of model.services.keys()) {
+    const part = partOf(model, new Set([name]));
+    found.push(...verify(await input(part, concernOf(part))).mismatches);
+  }
+  return found;
+}
+
 export const N1 = {
   nodeName: 'n1',
   nodeIPs: { IPv4: '192.168.50.1', IPv6: 'fd00:50::1' },
@@ -69,8 +84,11 @@ export const N1 = {
 
 /** The same for nftables mode. */
 export function nftablesVerifyInput(tracker: Tracker, facts: NftablesFacts, held: Ruleset | undefined): VerifyInput {
+  return nftablesInputOf(resolveNode(tracker.take(facts.family), N1), facts, held);
+}
+
+export function nftablesInputOf(model: NodeModel, facts: NftablesFacts, held: Ruleset | undefined): VerifyInput {
   const { family } = facts;
-  const model = resolveNode(tracker.take(family), N1);
   const book = new AddressBook(model);
   return {
     ...common(model, book, facts),
@@ -83,8 +101,11 @@ export function nftablesVerifyInput(tracker: Tracker, facts: NftablesFacts, held
 }
 
 export function verifyInput(tracker: Tracker, facts: IptablesFacts, held: Ruleset | undefined): VerifyInput {
+  return inputOf(resolveNode(tracker.take(facts.family), N1), facts, held);
+}
+
+export function inputOf(model: NodeModel, facts: IptablesFacts, held: Ruleset | undefined): VerifyInput {
   const { family } = facts;
-  const model = resolveNode(tracker.take(family), N1);
   const book = new AddressBook(model);
   return {
     ...common(model, book, facts),
@@ -114,7 +135,10 @@ export function userspaceVerifyInput(tracker: Tracker, facts: UserspaceFacts, he
 
 /** The same for IPVS mode. */
 export function ipvsVerifyInput(tracker: Tracker, facts: IpvsFacts, held?: Ruleset): VerifyInput {
-  const model = resolveNode(tracker.take(facts.family), N1);
+  return ipvsInputOf(resolveNode(tracker.take(facts.family), N1), facts, held);
+}
+
+export function ipvsInputOf(model: NodeModel, facts: IpvsFacts, held?: Ruleset): VerifyInput {
   const book = new AddressBook(model);
   const planned = plannedIpvs(ipvsMode.plan(model, facts));
   const nodePortAddresses = { kind: 'some', ips: facts.nodePortAddresses } as const;

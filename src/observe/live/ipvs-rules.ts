@@ -16,6 +16,7 @@ import { print, serverLines } from '../../modes/ipvs/print.ts';
 import { kernelName, kernelSets } from '../../modes/ipvs/sets.ts';
 import { parseIptablesSave } from '../trace/iptables-save.ts';
 import { type Balancer, type Beside, balancerKey, type IpSet, type Ruleset } from '../trace/ruleset.ts';
+import { type Concern, isConcerned } from './concern.ts';
 
 export function plannedIpvs(plan: IpvsPlan): Ruleset {
   const { family } = plan.facts;
@@ -41,11 +42,11 @@ export interface IpvsSockets {
   readonly links: Links;
 }
 
-/** Of this host. A kernel without IPVS has no virtual servers. */
-export async function heldIpvs(family: Family): Promise<Beside> {
+/** Of this host. A kernel without IPVS has no virtual servers. `concern`: those of others are left out. */
+export async function heldIpvs(family: Family, concern?: Concern): Promise<Beside> {
   const [ipvs, sets, links] = [await Ipvs.open(), new IpSets(), new Links()];
   try {
-    return await besideRules({ ipvs, sets, links }, family);
+    return await besideRules({ ipvs, sets, links }, family, concern);
   } finally {
     ipvs?.close();
     sets.close();
@@ -56,10 +57,13 @@ export async function heldIpvs(family: Family): Promise<Beside> {
 export async function besideRules(
   { ipvs, sets, links }: Omit<IpvsSockets, 'ipvs'> & { readonly ipvs: Ipvs | undefined },
   family: Family,
+  concern?: Concern,
 ): Promise<Beside> {
   const servers: HeldServer[] = [];
-  for (const server of (await ipvs?.servers()) ?? [])
-    if (familyOf(server.ip) === family) servers.push({ server, backends: await ipvs!.backends(server) });
+  for (const server of (await ipvs?.servers()) ?? []) {
+    if (familyOf(server.ip) !== family || (concern && !isConcerned(concern, server.ip, server.port))) continue;
+    servers.push({ server, backends: await ipvs!.backends(server) });
+  }
   return besideOf(await sets.list(), servers, await boundAddresses(links, family));
 }
 

@@ -29,6 +29,7 @@ import { ipvsScope, ipvsSetup } from '../verify/ipvs-scope.ts';
 import type { Setup } from '../verify/meaning.ts';
 import { NFTABLES_SCOPE, nftablesSetup } from '../verify/nftables-scope.ts';
 import { USERSPACE_SCOPE, userspaceSetup } from '../verify/userspace-scope.ts';
+import type { Concern } from './concern.ts';
 import { heldIpvs, plannedIpvs } from './ipvs-rules.ts';
 import { parseIpvsText } from './ipvs-text.ts';
 import { runningRelays, userspaceRules } from './userspace-rules.ts';
@@ -38,7 +39,7 @@ export interface TraceMode {
   readonly needs: 'iptables' | 'nftables';
   readonly isOwnTable: (table: Table) => boolean;
   /** What the kernel has beside rules. */
-  readonly beside?: (family: Family) => Promise<Beside>;
+  readonly beside?: (family: Family, concern?: Concern) => Promise<Beside>;
   /** The same in a text, or why it tells nothing. */
   readonly besideIn?: (text: string, family: Family) => Beside | string;
   readonly origins: (model: NodeModel) => Origins;

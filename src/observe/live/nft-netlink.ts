@@ -6,26 +6,35 @@ import { IP_PROTOCOL } from '../../kernel/ip-protocol.ts';
 import { Nftables } from '../../kernel/nftables.ts';
 import { decodeExpressions } from '../../kernel/nftables-decode.ts';
 import { decodeSet } from '../../kernel/nftables-decode-sets.ts';
-import type { NftHeldChain, NftHeldElement, NftHeldRule, NftHeldSet, NftTable } from '../../kernel/nftables-objects.ts';
+import type {
+  NftHeldChain,
+  NftHeldElement,
+  NftHeldRule,
+  NftHeldSet,
+  NftSet,
+  NftTable,
+} from '../../kernel/nftables-objects.ts';
 import { NFT_SET_ANONYMOUS } from '../../kernel/nftables-steps.ts';
 import { parseNftRule } from '../trace/nft-rules.ts';
 import { NftTokens } from '../trace/nft-tokens.ts';
 import type { Chain, ElementSet, Rule, Table } from '../trace/ruleset.ts';
+import type { Concern } from './concern.ts';
+import { rowTest } from './nft-excerpt.ts';
 import { type ReadSet, ruleWords } from './nft-netlink-text.ts';
 
-/** Undefined if there is no such table. */
-export type ReadTable = (table: NftTable) => Promise<Table | undefined>;
+/** Undefined if there is no such table. `concern`: rows that are about others are left out. */
+export type ReadTable = (table: NftTable, concern?: Concern) => Promise<Table | undefined>;
 
 /** Somebody may write while we read, list by list; then the lists do not belong together. */
 const ATTEMPTS = 10;
 
 /** Asks the kernel of the network namespace that this process is in. */
-export const readTable: ReadTable = async (table) => {
+export const readTable: ReadTable = async (table, concern) => {
   const nftables = new Nftables();
   try {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const before = await nftables.generation();
-      const read = await listed(nftables, table);
+      const read = await listed(nftables, table, concern);
       if (read !== 'changing' && (await nftables.generation()) === before) return read;
     }
   } finally {
@@ -37,7 +46,11 @@ export const readTable: ReadTable = async (table) => {
   });
 };
 
-async function listed(nftables: Nftables, table: NftTable): Promise<Table | undefined | 'changing'> {
+async function listed(
+  nftables: Nftables,
+  table: NftTable,
+  concern: Concern | undefined,
+): Promise<Table | undefined | 'changing'> {
   try {
     if (!(await nftables.getTable(table))) return undefined;
     const chains = await nftables.listChains(table);
@@ -45,13 +58,24 @@ async function listed(nftables: Nftables, table: NftTable): Promise<Table | unde
     const sets = new Map<string, HeldSet>();
     for (const held of await nftables.listSets(table, true)) {
       const set = decodeSet(held);
-      if (set) sets.set(set.name, { held, set, elements: await nftables.listElements(table, set) });
+      if (set) sets.set(set.name, { held, set, elements: await elementsOf(nftables, table, set, concern) });
     }
     return tableOf(table, chains, rules, sets);
   } catch (error) {
     if (isNotFound(error)) return 'changing';
     throw error;
   }
+}
+
+async function elementsOf(
+  nftables: Nftables,
+  table: NftTable,
+  set: NftSet,
+  concern: Concern | undefined,
+): Promise<readonly NftHeldElement[]> {
+  if (!concern) return nftables.listElements(table, set);
+  // Whom rules remember is nobody's plan, and may be many.
+  return set.isDynamic ? [] : nftables.listElements(table, set, false, rowTest(set, concern));
 }
 
 interface HeldSet extends ReadSet {

@@ -24,10 +24,14 @@ export function parseNftList(text: string, family: Family): Ruleset {
 
 /** Tables that iptables made through nf_tables: iptables-save tells more of them than nft does. */
 export function withoutIptablesTables({ family, tables }: Ruleset): Ruleset {
-  const isIptables = ({ name, chains }: Table): boolean =>
+  return { family, tables: tables.filter(({ name, chains }) => !isIptablesTable(name, [...chains.keys()])) };
+}
+
+export function isIptablesTable(name: string, chains: readonly string[]): boolean {
+  return (
     ['raw', 'mangle', 'nat', 'filter', 'security'].includes(name) &&
-    [...chains.keys()].some((chain) => chain === chain.toUpperCase());
-  return { family, tables: tables.filter((table) => !isIptables(table)) };
+    chains.some((chain) => chain === chain.toUpperCase())
+  );
 }
 
 function parseTable(name: string, tokens: NftTokens): Table {
