@@ -10,7 +10,7 @@ import { isGateEnabled } from './config/feature-gates.ts';
 import type { Ready } from './config/options.ts';
 import { watchConfigFile } from './config/watch.ts';
 import { ClusterWatch } from './daemon/cluster-watch.ts';
-import { allowCompilers, MANY_SERVICES } from './daemon/compilers.ts';
+import { allowCompilers } from './daemon/compilers.ts';
 import type { AgentConsole } from './daemon/console.ts';
 import { FamilyLoop } from './daemon/family-loop.ts';
 import { FatalError } from './daemon/fatal.ts';
@@ -181,9 +181,8 @@ async function openAgent(ready: Ready, log: Log, clock: Clock, end: End): Promis
     ...(configuration.mode === 'userspace' && { readConnections: () => readConnections(loops) }),
   });
   const client = await apiClient(ready, log, clock, (report) => observers.requested(report));
-  if (configuration.mode === 'userspace') allowCompilers();
   const requestSyncs = (): void => {
-    if (tracker.serviceCount >= MANY_SERVICES) allowCompilers();
+    allowCompilers(configuration.mode, tracker.serviceCount);
     for (const [family, loop] of loops) {
       if (cluster.isSynced && (tracker.needsSync(family) || !loop.hasSynced)) loop.requestSync();
     }
