@@ -1,6 +1,7 @@
 // Whose turn it is to be checked, in one family. A check takes some Services at a time, by name, until all had their turn and a
 // new round begins; those in which something was wrong are asked again each time, so that what is known of them stays true.
-import type { Frontend, NodeModel, ServiceModel, ServicePort } from '../model/model.ts';
+import type { NodeModel, ServiceModel, ServicePort } from '../model/model.ts';
+import { addressOf } from '../observe/trace/frontends.ts';
 
 /** How much one check takes on. */
 export interface CheckSize {
@@ -83,10 +84,6 @@ function* claimsOf(services: Services): Generator<{ readonly address: string; re
   for (const { ports } of services.values()) {
     for (const port of ports) for (const frontend of port.frontends) yield { address: addressOf(port, frontend), port };
   }
-}
-
-function addressOf({ protocol }: ServicePort, frontend: Frontend): string {
-  return `${frontend.kind === 'node-port' ? '' : frontend.ip} ${protocol} ${frontend.port}`;
 }
 
 function uncontested(service: ServiceModel, contested: ReadonlySet<string>): ServiceModel {

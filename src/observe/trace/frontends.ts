@@ -17,9 +17,9 @@ export class AddressBook {
     this.ports = [...model.services.values()].flatMap(({ ports }) => ports);
     for (const port of this.ports) {
       for (const frontend of port.frontends) {
-        const ip = frontend.kind === 'node-port' ? '' : frontend.ip;
-        this.#frontends.set(key(ip, port.protocol, frontend.port), { port, frontend });
-        if (ip !== '') this.#byIp.set(ip, [...(this.#byIp.get(ip) ?? []), { port, frontend }]);
+        this.#frontends.set(addressOf(port, frontend), { port, frontend });
+        if (frontend.kind === 'node-port') continue;
+        this.#byIp.set(frontend.ip, [...(this.#byIp.get(frontend.ip) ?? []), { port, frontend }]);
       }
       for (const backend of port.backends.reachable) {
         this.#backends.set(backend.address, backend);
@@ -48,9 +48,20 @@ export class AddressBook {
     return this.#byIp.get(ip) ?? [];
   }
 
+  /** Of others, those that say the same address is theirs. */
+  rivalsOf({ port, frontend }: FrontendOf): readonly ServicePort[] {
+    const wanted = addressOf(port, frontend);
+    return this.ports.filter((one) => one !== port && one.frontends.some((own) => addressOf(one, own) === wanted));
+  }
+
   hasBackendIp(ip: string): boolean {
     return this.#backendIps.has(ip);
   }
+}
+
+/** What a packet must ask for to be the port's; Services that say the same are rivals. */
+export function addressOf({ protocol }: ServicePort, frontend: Frontend): string {
+  return key(frontend.kind === 'node-port' ? '' : frontend.ip, protocol, frontend.port);
 }
 
 function key(ip: string, protocol: string, port: number): string {

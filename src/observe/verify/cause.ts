@@ -23,6 +23,7 @@ export type CauseKind =
   | 'wrong-probability'
   | 'wrong-order'
   | 'dead-relay' // the process that should take connections does not run
+  | 'contested-address' // another Service has the address
   | 'plan' // the planned rules themselves do something else than the objects mean
   | 'unexplained';
 
@@ -32,6 +33,8 @@ export interface Cause {
   readonly chain?: string;
   /** The rule or row as it is there, or as it should be if it is missing. */
   readonly rule?: string;
+  /** `shop/cart:http`: who has the address. */
+  readonly service?: string;
 }
 
 export interface Evidence {
@@ -168,9 +171,9 @@ function placeOf({ chain, rule }: Hop): Pick<Cause, 'table' | 'chain' | 'rule'> 
 }
 
 /** `nat KUBE-SVC-X: missing: -A …` */
-export function causeText({ kind, table, chain, rule }: Cause): string {
+export function causeText({ kind, table, chain, rule, service }: Cause): string {
   const place = chain ? ` in ${table} ${chain}` : '';
-  const text = rule ? `: ${rule}` : '';
+  const text = rule || service ? `: ${rule ?? service}` : '';
   return `${WORDS[kind]}${place}${text}`;
 }
 
@@ -189,6 +192,7 @@ const WORDS: Readonly<Record<CauseKind, string>> = {
   'wrong-probability': 'a rule takes the wrong share',
   'wrong-order': 'rules are in the wrong order',
   'dead-relay': 'no relay takes what rules lead to it',
+  'contested-address': 'another Service has this address too, and comes first',
   plan: 'the planned rules are wrong themselves, which is a fault of the proxy',
   unexplained: 'no rule could be blamed',
 };

@@ -124,7 +124,7 @@ function check(
 
   const cause: Cause =
     isPlanWrong || !held || !input.held
-      ? { kind: 'plan' }
+      ? planCause(knock, book)
       : causeOf({
           expected,
           planned,
@@ -149,6 +149,12 @@ function check(
       cause,
     },
   };
+}
+
+/** Rules cannot do what two Services mean at once. */
+function planCause(knock: Knock, book: AddressBook): Cause {
+  const [rival] = book.rivalsOf(knock);
+  return rival ? { kind: 'contested-address', service: rival.displayName } : { kind: 'plan' };
 }
 
 function agrees(fates: readonly Fate[], expected: Fate): boolean {
