@@ -10,7 +10,7 @@ import type { KubeObject } from '../src/lab/apiserver/object.ts';
 import { startApiServer } from '../src/lab/apiserver/server.ts';
 import { golden as goldenTopology } from '../src/lab/network/golden.ts';
 import { type HostProcess, Network } from '../src/lab/network/network.ts';
-import type { ModeName } from '../src/modes/mode.ts';
+import { MODES, type ModeName } from '../src/modes/mode.ts';
 import { TestAgent } from '../test/support/agent.ts';
 import { GOLDEN_NODES } from '../test/support/golden.ts';
 import { machine, runInMachine } from '../test/vm/machine.ts';
@@ -23,8 +23,6 @@ const AGENT = program('../src/cli/main.ts');
 const CLIENT = program('modes-client.ts');
 const SOURCE = program('../test/packets/userspace-load.ts');
 const PATIENCE_MS = 20 * 60_000;
-
-const MODES: readonly ModeName[] = ['iptables', 'nftables', 'ipvs', 'userspace'];
 
 const args = process.argv.slice(2);
 const flags = args.filter((argument) => argument.startsWith('--'));

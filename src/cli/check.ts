@@ -1,12 +1,10 @@
 // `portolan check`: before a swap, what this host supports. Changes nothing on it.
 import { parseArgs } from 'node:util';
-import type { ModeName } from '../modes/mode.ts';
+import { MODES, type ModeName } from '../modes/mode.ts';
 import { probeHost } from './check-probe.ts';
 import { type Report, reportOf, type State } from './check-report.ts';
 import { readConfiguration } from './node-view.ts';
 import { UsageError } from './usage-error.ts';
-
-const MODES: readonly ModeName[] = ['iptables', 'nftables', 'ipvs', 'userspace'];
 
 const HELP = `Says what this host supports, before kube-proxy is swapped. Changes nothing: what has to be tried is tried in
 a network namespace made for it. As root it sees everything; without, what an ordinary user may see.

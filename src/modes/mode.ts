@@ -2,7 +2,8 @@
 // All of it but read and apply is pure. The kernel's drivers arrive as an argument.
 import type { NodeModel } from '../model/model.ts';
 
-export type ModeName = 'iptables' | 'nftables' | 'ipvs' | 'userspace';
+export const MODES = ['iptables', 'nftables', 'ipvs', 'userspace'] as const;
+export type ModeName = (typeof MODES)[number];
 
 /**
  * `Facts`: what the mode must know of the machine and of its configuration, as plain data.

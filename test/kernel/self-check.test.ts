@@ -3,9 +3,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { before, describe, test } from 'node:test';
-import type { ProxyConfiguration } from '../../src/config/configuration.ts';
-import { decodeDocument } from '../../src/config/decode.ts';
-import { settingsOf, withPlatformDefaults } from '../../src/config/defaults.ts';
 import { type CheckNews, checkNowAndThen } from '../../src/daemon/self-check.ts';
 import { continueInSandbox } from '../../src/lab/sandbox.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -14,17 +11,18 @@ import { resolveNode } from '../../src/model/resolve.ts';
 import { iptablesMode } from '../../src/modes/iptables/iptables.ts';
 import { serviceChains } from '../../src/modes/iptables/names.ts';
 import { nftablesMode } from '../../src/modes/nftables/nftables.ts';
-import { nodeAddresses } from '../../src/node/addresses.ts';
-import { iptablesFacts, type NodeSettings, nftablesFacts } from '../../src/node/facts.ts';
 import type { Log } from '../../src/observe/log.ts';
 import { TestCluster } from '../support/cluster.ts';
-import { GOLDEN_CONFIG, GOLDEN_NODES } from '../support/golden.ts';
+import { iptablesFactsOf, nftablesFactsOf, settingsFor } from '../support/derived.ts';
+import { GOLDEN_NODES } from '../support/golden.ts';
 import { serviceManifest, sliceManifest } from '../support/manifests.ts';
 import { FAULTY_CLUSTER, N1 } from '../support/verify.ts';
 
 continueInSandbox(import.meta.url);
 
 type Mode = 'iptables' | 'nftables';
+
+const CONFIGURED = { config: { nodePortAddresses: ['192.168.50.0/24'] } };
 
 const POD = { addresses: ['10.244.1.11'], nodeName: 'n1', conditions: { ready: true } };
 const OTHER_POD = { addresses: ['10.244.2.21'], nodeName: 'n2', conditions: { ready: true } };
@@ -155,7 +153,7 @@ async function checks(
   const log = { info: () => {}, warning: () => {}, error: (error: unknown) => failures.push(error) };
   const options = {
     mode,
-    settings: settings(mode),
+    settings: settingsFor(CONFIGURED, mode),
     nodeName: 'n1',
     clock,
     log: log as unknown as Log,
@@ -175,34 +173,13 @@ async function checks(
 /** The rules as they should be, and none of others. */
 async function load(mode: Mode): Promise<void> {
   shell('nft flush ruleset');
-  const machine = {
-    backend: 'nf_tables',
-    isInUserNamespace: false,
-    hasRandomFully: true,
-    conntrackIsLiberal: false,
-    counters: { invalidDropped: false, localhostNodePorts: false },
-    hasCounters: true,
-    releasesChainsAtOnce: true,
-    routesLocalnet: false,
-    hostIps: ['127.0.0.1', '192.168.50.1'],
-  } as const;
   if (mode === 'nftables') {
-    const plan = nftablesMode.plan(model, nftablesFacts(settings(mode), 'IPv4', machine));
+    const plan = nftablesMode.plan(model, nftablesFactsOf(CONFIGURED).IPv4);
     execFileSync('nft', ['-f', '-'], { input: nftablesMode.print(plan) });
     return;
   }
-  const plan = iptablesMode.plan(model, iptablesFacts(settings(mode), 'IPv4', machine));
+  const plan = iptablesMode.plan(model, iptablesFactsOf(CONFIGURED).IPv4);
   execFileSync('iptables-restore', [], { input: iptablesMode.print(plan) });
-}
-
-function settings(mode: Mode): NodeSettings {
-  const decoded = decodeDocument(JSON.stringify({ ...GOLDEN_CONFIG, mode, nodePortAddresses: ['192.168.50.0/24'] }));
-  if ('problem' in decoded) throw new Error(decoded.problem);
-  return {
-    configuration: withPlatformDefaults(settingsOf(decoded.document)) as ProxyConfiguration,
-    addresses: nodeAddresses(['192.168.50.1'], ''),
-    podCIDRs: ['10.244.1.0/24'],
-  };
 }
 
 function shell(script: string): void {

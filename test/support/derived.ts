@@ -19,7 +19,10 @@ export function derivedCases(): readonly GoldenCase[] {
 
 const HOST_IPS = ['127.0.0.1', '::1', '192.168.50.1', '10.60.0.1', 'fd00:50::1'];
 
-export function iptablesFactsOf(derived: GoldenCase): Readonly<Record<Family, IptablesFacts>> {
+/** What a case says of the proxy's configuration. */
+type Configured = Pick<GoldenCase, 'config'>;
+
+export function iptablesFactsOf(derived: Configured): Readonly<Record<Family, IptablesFacts>> {
   const settings = settingsFor(derived, 'iptables');
   const machine = {
     backend: 'nf_tables',
@@ -32,13 +35,13 @@ export function iptablesFactsOf(derived: GoldenCase): Readonly<Record<Family, Ip
   return perFamily((family) => iptablesFacts(settings, family, machine));
 }
 
-export function nftablesFactsOf(derived: GoldenCase): Readonly<Record<Family, NftablesFacts>> {
+export function nftablesFactsOf(derived: Configured): Readonly<Record<Family, NftablesFacts>> {
   const settings = settingsFor(derived, 'nftables');
   const machine = { hasCounters: true, releasesChainsAtOnce: true, routesLocalnet: false, hostIps: HOST_IPS };
   return perFamily((family) => nftablesFacts(settings, family, machine));
 }
 
-function settingsFor({ config }: GoldenCase, mode: 'iptables' | 'nftables'): NodeSettings {
+export function settingsFor({ config }: Configured, mode: 'iptables' | 'nftables'): NodeSettings {
   const decoded = decodeDocument(JSON.stringify({ ...GOLDEN_CONFIG, ...config, mode }));
   if ('problem' in decoded) throw new Error(decoded.problem);
   return {

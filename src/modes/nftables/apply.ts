@@ -39,9 +39,13 @@ export class NftablesDriver {
       const transactions = transactionsOf(change);
       const last = transactions.pop() ?? [];
       transactions.push([...deletions(due), ...last]);
-      if (change.replacesTable) await this.#withStandIn(change, () => this.#commitAll(transactions));
-      else await this.#commitAll(transactions);
-      if (change.isFull) await deleteTable(this.nftables, this.#standIn); // a process that was killed may have left it
+      try {
+        if (change.replacesTable) await this.#standIn(change);
+        await this.#commitAll(transactions);
+      } finally {
+        // Also one that a process left which was killed.
+        if (change.isFull) await deleteTable(this.nftables, { ...this.table, name: STAND_IN_NAME });
+      }
       for (const [name] of due) this.#lingering.delete(name);
       for (const row of lingeringOf(change))
         this.#lingering.set(`${row.set.name} ${row.key}`, { ...row, since: performance.now() });
@@ -55,21 +59,12 @@ export class NftablesDriver {
     for (const operations of transactions) await this.nftables.commit(this.table, operations);
   }
 
-  /** Packets are served by a second table while the first is exchanged. The kernel has the old table's chains and the new one's
+  /** A second table, which serves packets while the first is exchanged. The kernel has the old table's chains and the new one's
    *  side by side for a moment, each empty to packets of the other generation; a packet that has met one of them when the generation
    *  changes would find both empty. */
-  async #withStandIn(change: NftablesChange, commit: () => Promise<void>): Promise<void> {
-    try {
-      for (const operations of transactionsOf(inTable(change, STAND_IN_NAME)))
-        await this.nftables.commit(this.#standIn, operations);
-      await commit();
-    } finally {
-      await deleteTable(this.nftables, this.#standIn);
-    }
-  }
-
-  get #standIn(): NftTable {
-    return { ...this.table, name: STAND_IN_NAME };
+  async #standIn(change: NftablesChange): Promise<void> {
+    const standIn = inTable(change, STAND_IN_NAME);
+    for (const operations of transactionsOf(standIn)) await this.nftables.commit(standIn.table, operations);
   }
 
   /** Deletes what has lingered long enough; to be called now and then. */
