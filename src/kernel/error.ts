@@ -35,3 +35,8 @@ export class KernelError extends Error {
 export function isNotFound(error: unknown): boolean {
   return error instanceof KernelError && error.errno === 'ENOENT';
 }
+
+/** A datagram that does not fit the socket's buffer. */
+export function isTooLong(error: unknown): boolean {
+  return error instanceof KernelError && error.errno === 'EMSGSIZE';
+}

@@ -56,8 +56,27 @@ const ELEMENTS_PER_MESSAGE = 100;
 
 export function encodeSteps(table: NftTable, operations: readonly NftOperation[]): Step[] {
   const encoder = new StepEncoder(table);
-  for (const operation of operations) encoder.add(operation);
+  for (const operation of operations) for (const small of inMessages(operation)) encoder.add(small);
   return encoder.steps;
+}
+
+/** The same as operations that fit one message each. */
+export function inMessages(operation: NftOperation): NftOperation[] {
+  switch (operation.op) {
+    case 'add-elements':
+      return inParts(operation.elements).map((elements) => ({ ...operation, elements }));
+    case 'delete-elements':
+      return inParts(operation.keys).map((keys) => ({ ...operation, keys }));
+    default:
+      return [operation];
+  }
+}
+
+function inParts<T>(elements: readonly T[]): T[][] {
+  const count = Math.ceil(elements.length / ELEMENTS_PER_MESSAGE);
+  return Array.from({ length: count }, (_, i) =>
+    elements.slice(i * ELEMENTS_PER_MESSAGE, (i + 1) * ELEMENTS_PER_MESSAGE),
+  );
 }
 
 class StepEncoder {
@@ -197,13 +216,10 @@ class StepEncoder {
 
   #elements(message: number, flags: number, set: NftSet, elements: readonly NftElement[]): void {
     const id = this.#setIds.get(set.name);
-    for (let at = 0; at < elements.length; at += ELEMENTS_PER_MESSAGE) {
-      const part = elements.slice(at, at + ELEMENTS_PER_MESSAGE);
-      const verb = message === MESSAGE.newElements ? 'add' : 'delete';
-      const write = (writer: MessageWriter): number[] => writeElements(writer, this.#table.name, set, part, id);
-      const describe = (offset?: number): string => `${verb} element ${set.name} ${namedAt(write, part, offset)}`;
-      this.#step(message, flags, '', write, describe);
-    }
+    const verb = message === MESSAGE.newElements ? 'add' : 'delete';
+    const write = (writer: MessageWriter): number[] => writeElements(writer, this.#table.name, set, elements, id);
+    const describe = (offset?: number): string => `${verb} element ${set.name} ${namedAt(write, elements, offset)}`;
+    this.#step(message, flags, '', write, describe);
   }
 }
 

@@ -1,8 +1,9 @@
 // The effects of nftables mode: reading the table, sending a change as one transaction, and watching for foreign hands.
-import { isNotFound, KernelError } from '../../kernel/error.ts';
+import { isNotFound, isTooLong, KernelError } from '../../kernel/error.ts';
 import type { Nftables } from '../../kernel/nftables.ts';
 import type { NftEvent, NftHeldSet, NftOperation, NftSet, NftTable } from '../../kernel/nftables-objects.ts';
 import { describesSet } from '../../kernel/nftables-read.ts';
+import { inMessages } from '../../kernel/nftables-steps.ts';
 import type { Family } from '../../lib/ip.ts';
 import type { AffinityPlan } from './affinity.ts';
 import { inTable, type KernelState, lingeringOf, type NftablesChange, transactionsOf } from './diff.ts';
@@ -41,7 +42,7 @@ export class NftablesDriver {
       transactions.push([...deletions(due), ...last]);
       try {
         if (change.replacesTable) await this.#standIn(change);
-        await this.#commitAll(transactions);
+        await this.#commitAll(this.table, transactions);
       } finally {
         // Also one that a process left which was killed.
         if (change.isFull) await deleteTable(this.nftables, { ...this.table, name: STAND_IN_NAME });
@@ -54,9 +55,25 @@ export class NftablesDriver {
   }
 
   /** If the kernel refuses one of them, nothing has changed. */
-  async #commitAll(transactions: readonly NftOperation[][]): Promise<void> {
-    if (transactions.length > 1) await this.nftables.check(this.table, transactions.flat());
-    for (const operations of transactions) await this.nftables.commit(this.table, operations);
+  async #commitAll(table: NftTable, transactions: readonly NftOperation[][]): Promise<void> {
+    try {
+      if (transactions.length > 1) await this.nftables.check(table, transactions.flat());
+    } catch (error) {
+      if (!isTooLong(error)) throw error;
+    }
+    for (const operations of transactions) await this.#commitInParts(table, operations);
+  }
+
+  /** At once where the kernel takes so much at once. Of root in a user namespace it does not take more than net.core.wmem_max: there
+   *  a big change comes in parts. If one of them is refused, the others are known from the next reading. */
+  async #commitInParts(table: NftTable, operations: readonly NftOperation[]): Promise<void> {
+    try {
+      await this.nftables.commit(table, operations);
+    } catch (error) {
+      const halves = isTooLong(error) ? halvesOf(operations) : undefined;
+      if (!halves) throw error;
+      for (const half of halves) await this.#commitInParts(table, half);
+    }
   }
 
   /** A second table, which serves packets while the first is exchanged. The kernel has the old table's chains and the new one's
@@ -64,7 +81,7 @@ export class NftablesDriver {
    *  changes would find both empty. */
   async #standIn(change: NftablesChange): Promise<void> {
     const standIn = inTable(change, STAND_IN_NAME);
-    for (const operations of transactionsOf(standIn)) await this.nftables.commit(standIn.table, operations);
+    await this.#commitAll(standIn.table, transactionsOf(standIn));
   }
 
   /** Deletes what has lingered long enough; to be called now and then. */
@@ -75,7 +92,7 @@ export class NftablesDriver {
   async #deleteDue(): Promise<void> {
     const due = this.#due(() => false);
     if (due.length === 0) return;
-    await this.nftables.commit(this.table, deletions(due));
+    await this.#commitInParts(this.table, deletions(due));
     for (const [name] of due) this.#lingering.delete(name);
   }
 
@@ -118,6 +135,13 @@ function deletions(rows: readonly [string, Lingering][]): NftOperation[] {
     set: ofSet[0]![1].set,
     keys: ofSet.map(([, { key }]) => key),
   }));
+}
+
+/** In the same order. Undefined if there is too little to be parted. */
+function halvesOf(operations: readonly NftOperation[]): readonly [NftOperation[], NftOperation[]] | undefined {
+  const small = operations.flatMap(inMessages);
+  const middle = small.length >> 1;
+  return middle > 0 ? [small.slice(0, middle), small.slice(middle)] : undefined;
 }
 
 export async function read(driver: NftablesDriver): Promise<KernelState> {
