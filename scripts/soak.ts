@@ -131,7 +131,7 @@ function extraService(name: string, hasAffinity: boolean) {
 }
 
 async function everybodyIsServed(): Promise<boolean> {
-  await lab.ready(SETTLE_MS);
+  await lab.ready();
   const served = await Promise.all(QUESTIONS.map((question) => eventually(() => isAnswered(question))));
   for (const [i, is] of served.entries()) if (!is) console.log(`no answer: ${JSON.stringify(QUESTIONS[i])}`);
   return served.every(Boolean);

@@ -11,6 +11,7 @@ import { isLabRunning, makeStateFolder, removeStateFolder, stateFolder, writeSta
 import { labStatus } from '../lab/status.ts';
 import { labWork } from '../lab/work.ts';
 import type { Family } from '../lib/ip.ts';
+import { MODES } from '../modes/mode.ts';
 import { UsageError } from './usage-error.ts';
 
 const FAMILIES: Readonly<Record<string, readonly Family[]>> = {
@@ -18,8 +19,6 @@ const FAMILIES: Readonly<Record<string, readonly Family[]>> = {
   ipv6: ['IPv6'],
   dual: ['IPv4', 'IPv6'],
 };
-
-import { MODES } from '../modes/mode.ts';
 
 const HELP = `Starts a cluster on this machine: nodes, an outside client, yaobank. Ctrl-C removes it.
 
@@ -75,7 +74,8 @@ export async function run(args: readonly string[]): Promise<number> {
     writeFileSync(folder.kubeconfig, kubeconfigText({ url: lab.server.url }), { mode: 0o600 });
     const { url } = lab.server;
     writeState(folder, { pid: process.pid, sandboxPid: lab.network.pid, url });
-    await Promise.race([lab.ready(), stop.asked]);
+    const tell = (awaited: string): boolean => process.stdout.write(`Waiting for ${awaited} ...\n`);
+    await Promise.race([lab.ready(tell), stop.asked]);
     if (!stop.isAsked()) {
       const status = await labStatus(lab, folder.kubeconfig);
       const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);

@@ -68,7 +68,7 @@ export async function chooseFamilies(
   }
   const decision = familiesToServe({
     mode: configuration.mode,
-    primary: addresses.primary,
+    addresses,
     iptablesProblems,
     ipv6: ipv6Support(),
   });

@@ -1,5 +1,5 @@
 // A running lab: the network, the API server, the agents and the pods, and the order in which they begin and end.
-// In: nodes and their addresses, and which mode. Out: a cluster in a minute's patience, and `close`, which leaves nothing.
+// In: nodes and their addresses, and which mode. Out: a cluster, if one is patient, and `close`, which leaves nothing.
 import { setTimeout as delay } from 'node:timers/promises';
 import { CLIENT, type Networks } from './addresses.ts';
 import { kubeconfigText } from './apiserver/kubeconfig.ts';
@@ -25,7 +25,8 @@ export interface LabOptions {
   readonly port: number;
 }
 
-const READY_TIMEOUT_MS = 60_000;
+const READY_TIMEOUT_MS = 180_000;
+const TELL_EVERY_MS = 10_000;
 
 export class Lab {
   readonly options: LabOptions;
@@ -78,13 +79,21 @@ export class Lab {
     return this.#console!.url;
   }
 
-  /** Resolves when every first application runs and every agent has written its rules, or when the lab is closed. */
-  async ready(timeoutMs = READY_TIMEOUT_MS): Promise<void> {
-    const deadline = Date.now() + timeoutMs;
-    while (!this.#isClosing && !(await this.#isReady())) {
+  /** Resolves when every first application runs and every agent has written its rules, or when the lab is closed. Who waits long is
+   *  told what for. */
+  async ready(onWaiting: (awaited: string) => void = () => {}): Promise<void> {
+    const deadline = Date.now() + READY_TIMEOUT_MS;
+    let tellAt = Date.now() + TELL_EVERY_MS;
+    while (!this.#isClosing) {
+      const awaited = await this.#awaited();
+      if (awaited === undefined) return;
       const hopeless = [...this.agents.values()].find(({ failure }) => failure !== undefined);
       if (hopeless) throw new LabRefusal(hopelessness(hopeless));
-      if (Date.now() > deadline) throw new LabRefusal(this.#complaint());
+      if (Date.now() > deadline) throw new LabRefusal(this.#complaint(awaited));
+      if (Date.now() > tellAt) {
+        onWaiting(awaited);
+        tellAt += TELL_EVERY_MS;
+      }
       await delay(50);
     }
   }
@@ -157,12 +166,17 @@ export class Lab {
     if (status !== 0) throw new Error(`the files of ${name} could not be written: ${stderr}`);
   }
 
-  async #isReady(): Promise<boolean> {
-    if (this.#waitingDeployments().length > 0) return false;
-    const healthy = await Promise.all([...this.agents.values()].map((agent) => agent.isHealthy()));
-    if (!healthy.every(Boolean)) return false;
-    const page = await this.pods.get(CLIENT, 'default', `http://${this.cluster.entry}:30180/`).catch(() => undefined);
-    return page?.status === 200;
+  /** What is not there yet; undefined if all is. */
+  async #awaited(): Promise<string | undefined> {
+    const deployments = this.#waitingDeployments();
+    if (deployments.length > 0) return deployments.join(', ');
+    const agents = [...this.agents.values()];
+    const healthy = await Promise.all(agents.map((agent) => agent.isHealthy()));
+    const late = agents.filter((_, i) => !healthy[i]).map(({ node }) => node);
+    if (late.length > 0) return `kube-proxy on ${late.join(', ')}`;
+    const url = `http://${this.cluster.entry}:30180/`;
+    const page = await this.pods.get(CLIENT, 'default', url).catch(() => undefined);
+    return page?.status === 200 ? undefined : `the page at ${url}`;
   }
 
   #waitingDeployments(): string[] {
@@ -171,10 +185,10 @@ export class Lab {
       .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
   }
 
-  #complaint(): string {
-    const waiting = this.#waitingDeployments();
+  #complaint(awaited: string): string {
     const logs = [...this.agents.values()].map(({ node, log }) => `--- the agent of ${node} said:\n${log}`);
-    return `the lab did not become ready; waiting for ${waiting.join(', ') || 'the agents'}\n${logs.join('\n')}`;
+    const seconds = READY_TIMEOUT_MS / 1000;
+    return `the lab did not become ready in ${seconds} s; it waits for ${awaited}\n${logs.join('\n')}`;
   }
 }
 

@@ -16,10 +16,16 @@ function detectLocal(...clusterCIDRs: string[]): ProxyConfiguration['detectLocal
   return { ...DEFAULTS.detectLocal, clusterCIDRs };
 }
 
-const PROBES: FamilyProbes = { mode: 'iptables', primary: 'IPv4', iptablesProblems: {}, ipv6: 'usable' };
+const PROBES: FamilyProbes = {
+  mode: 'iptables',
+  addresses: nodeAddresses(['192.0.2.1'], ''),
+  iptablesProblems: {},
+  ipv6: 'usable',
+};
+const IPV6_NODE = nodeAddresses(['2001:db8::1'], '');
 
 test('both families are served where the host can, the primary first', () => {
-  const decision = familiesToServe({ ...PROBES, primary: 'IPv6' });
+  const decision = familiesToServe({ ...PROBES, addresses: IPV6_NODE });
   assert.ok(decision.kind === 'serve');
   assert.deepEqual(decision.families, ['IPv6', 'IPv4']);
   assert.deepEqual(decision.notes, [
@@ -43,7 +49,7 @@ test('without IPv6 in the kernel the primary family is served alone, and the log
 });
 
 test('a primary family that the host cannot serve is fatal', () => {
-  const decision = familiesToServe({ ...PROBES, primary: 'IPv6', ipv6: 'disabled' });
+  const decision = familiesToServe({ ...PROBES, addresses: IPV6_NODE, ipv6: 'disabled' });
   assert.ok(decision.kind === 'fatal');
   assert.equal(decision.message, 'no support for primary IP family "IPv6"');
 });
@@ -54,6 +60,20 @@ test('an iptables that works for no family is fatal, except in nftables mode', (
   assert.ok(decision.kind === 'fatal');
   assert.equal(decision.message, 'iptables is not available on this host : Permission denied');
   assert.equal(familiesToServe({ ...PROBES, mode: 'nftables', iptablesProblems }).kind, 'serve');
+});
+
+test('relays serve the families of which the node has an address', () => {
+  const single = familiesToServe({ ...PROBES, mode: 'userspace' });
+  assert.ok(single.kind === 'serve');
+  assert.deepEqual(single.families, ['IPv4']);
+  assert.deepEqual(single.notes[0], {
+    message: 'No address of this node for family',
+    values: { ipFamily: 'IPv6' },
+  });
+  const addresses = nodeAddresses(['192.0.2.1', '2001:db8::1'], '');
+  const dual = familiesToServe({ ...PROBES, mode: 'userspace', addresses });
+  assert.ok(dual.kind === 'serve');
+  assert.deepEqual(dual.families, ['IPv4', 'IPv6']);
 });
 
 test('an iptables that works for one family leaves that family', () => {

@@ -2,15 +2,15 @@
 // with the configuration, in the words that operators of kube-proxy know.
 import type { ProxyConfiguration } from '../config/configuration.ts';
 import { aggregated } from '../config/problems.ts';
-import { FAMILIES, type Family, familyOf, otherFamily, parseCidr, parseIp } from '../lib/ip.ts';
+import { FAMILIES, type Family, familyOf, isLoopback, otherFamily, parseCidr, parseIp } from '../lib/ip.ts';
 import { isAtLeast } from '../lib/version.ts';
-import { withPrimaryExpanded } from './addresses.ts';
+import { type NodeAddresses, withPrimaryExpanded } from './addresses.ts';
 import type { NodeSettings } from './facts.ts';
 
 /** What the host can do, per family. */
 export interface FamilyProbes {
   readonly mode: ProxyConfiguration['mode'];
-  readonly primary: Family;
+  readonly addresses: NodeAddresses;
   /** Why the iptables program of a family cannot be used; absent if it can. Of no weight in nftables mode. */
   readonly iptablesProblems: Partial<Readonly<Record<Family, string>>>;
   readonly ipv6: 'usable' | 'absent' | 'disabled';
@@ -34,7 +34,7 @@ export interface FamilyNote {
 
 /** Both families are served wherever the host can, also in clusters that use one. */
 export function familiesToServe(probes: FamilyProbes): FamilyDecision {
-  const { primary } = probes;
+  const { primary } = probes.addresses;
   const notes: FamilyNote[] = [];
   const needsIptables = probes.mode !== 'nftables';
   const problems = needsIptables ? probes.iptablesProblems : {};
@@ -42,7 +42,7 @@ export function familiesToServe(probes: FamilyProbes): FamilyDecision {
     return { kind: 'fatal', message: `iptables is not available on this host : ${problems.IPv4}`, notes };
   }
   const supported = FAMILIES.filter((family) => {
-    const note = unsupportedNote(family, problems[family], probes.ipv6);
+    const note = unsupportedNote(family, problems[family], probes.ipv6) ?? unreachableNote(family, probes);
     if (note) notes.push(note);
     return note === undefined;
   });
@@ -69,6 +69,13 @@ function unsupportedNote(
   if (family === 'IPv4' || ipv6 === 'usable') return undefined;
   const message = ipv6 === 'absent' ? 'No kernel support for family' : 'Kernel support disabled for family';
   return { message, values: { ipFamily: family } };
+}
+
+/** The node's own connections are led to relays by its address. Without one in the primary family nothing can be relayed, which is
+ *  said when that is tried. */
+function unreachableNote(family: Family, { mode, addresses }: FamilyProbes): FamilyNote | undefined {
+  if (mode !== 'userspace' || family === addresses.primary || !isLoopback(addresses.ips[family])) return undefined;
+  return { message: 'No address of this node for family', values: { ipFamily: family } };
 }
 
 /** The kernel that upstream asks for: nftables before it lacks what its rules need, or has bugs that they meet. */

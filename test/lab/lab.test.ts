@@ -162,6 +162,12 @@ describe('a lab to measure', () => {
       pods: /fd00:10:244:1::\d/,
     },
     {
+      about: 'IPv4 alone, and relays',
+      args: ['--families', 'ipv4', '--nodes', '2', '--mode', 'userspace'],
+      page: 'http://192.168.50.11:30180/',
+      pods: /10\.244\.1\.\d+/,
+    },
+    {
       about: 'networks given by hand, on one node',
       args: ['--nodes', '1', '--pod-cidr', '10.48.0.0/16', '--service-cidr', '10.49.0.0/16'],
       page: 'http://192.168.50.10:30180/',

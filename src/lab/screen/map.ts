@@ -16,18 +16,25 @@ export function labMap(status: LabStatus): string {
   ].join('\n');
 }
 
+/** What shows the work of each mode. */
+const LISTINGS: Readonly<Record<string, string>> = {
+  iptables: 'iptables -v --numeric --table nat --list KUBE-SERVICES',
+  nftables: 'nft list table ip kube-proxy',
+  ipvs: 'ipvsadm --list --numeric',
+  userspace: 'iptables -v --numeric --table nat --list KUBE-PORTALS-CONTAINER',
+};
+
 /** `program` is how this program is called here. */
 export function thingsToTry({ nodes, url, consoleUrl, kubeconfig }: LabStatus, program = 'portolan'): string {
-  const rules = nodes.some(({ mode }) => mode === 'nftables')
-    ? 'nft list table ip kube-proxy'
-    : 'iptables -v --numeric --table nat --list KUBE-SERVICES';
+  const node = nodes[1] ?? nodes[0]!; // a worker, if there is one
+  const rules = LISTINGS[node.mode ?? ''] ?? LISTINGS.iptables;
   return `API server  ${url}  (kubeconfig: ${kubeconfig})
 Console     ${consoleUrl}
 
 Three things to try, in another terminal:
-  1. ${program} lab curl --from client http://node1:30180/ --times 100
+  1. ${program} lab curl --from client http://${node.name}:30180/ --times 100
      ${program} lab curl --from customer http://summary.yaobank/ --times 100
-  2. ${program} lab exec node1 -- ${rules}
+  2. ${program} lab exec ${node.name} -- ${rules}
   3. ${program} lab kubectl -n yaobank scale deployment summary --replicas 5
      ... and then 1 and 2 again; or start a lesson: ${program} lab lesson 1
 

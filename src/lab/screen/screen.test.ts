@@ -46,5 +46,12 @@ test('the map shows nodes with their agents and pods, and Services', () => {
 });
 
 test('what to try fits the mode', () => {
-  assert.match(thingsToTry(STATUS), /nft list table ip kube-proxy/);
+  assert.match(thingsToTry(STATUS), /lab exec node1 -- nft list table ip kube-proxy/);
+  const [node1] = STATUS.nodes;
+  const nodes = [
+    { ...node1!, name: 'control' },
+    { ...node1!, mode: 'ipvs' },
+  ];
+  assert.match(thingsToTry({ ...STATUS, nodes }), /lab exec node1 -- ipvsadm --list --numeric/);
+  assert.match(thingsToTry({ ...STATUS, nodes: nodes.slice(0, 1) }), /http:\/\/control:30180/);
 });
