@@ -188,7 +188,9 @@ export class Network {
     asks: Calls[Kind]['asks'],
   ): Promise<SendHandle> {
     return new Promise((resolve, reject) => {
-      this.#ask(kind, asks, { resolve: (_result, handle) => resolve(handle!), reject });
+      const take = (_result: unknown, handle: SendHandle | undefined): void =>
+        handle ? resolve(handle) : reject(new Error(`a socket was lost on its way here (${kind})`));
+      this.#ask(kind, asks, { resolve: take, reject });
     });
   }
 

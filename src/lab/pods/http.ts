@@ -30,8 +30,23 @@ export function httpServer(
   };
 }
 
-/** Asks for a page through a connection that is being made. */
-export function getPage(url: URL, socket: net.Socket): Promise<Page> {
+/** Asks for a page through a connection that is being made. If either does not come to an end, the question does. */
+export async function getPage(url: URL, connecting: Promise<net.Socket>): Promise<Page> {
+  const { promise, resolve, reject } = Promise.withResolvers<Page>();
+  const late = (): void => reject(Object.assign(new Error(`no answer from ${url.host}`), { code: 'ETIMEDOUT' }));
+  const timer = setTimeout(late, TIMEOUT_MS);
+  connecting.then((socket) => {
+    promise.catch(() => socket.destroy());
+    askForPage(url, socket).then(resolve, reject);
+  }, reject);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function askForPage(url: URL, socket: net.Socket): Promise<Page> {
   return new Promise((resolve, reject) => {
     const options = {
       createConnection: () => socket,
@@ -48,9 +63,6 @@ export function getPage(url: URL, socket: net.Socket): Promise<Page> {
         servedBy: typeof servedBy === 'string' ? servedBy : undefined,
       });
     });
-    const late = () => request.destroy(Object.assign(new Error(`no answer from ${url.host}`), { code: 'ETIMEDOUT' }));
-    const timer = setTimeout(late, TIMEOUT_MS);
-    request.on('close', () => clearTimeout(timer));
     request.on('error', reject);
   });
 }

@@ -89,8 +89,7 @@ export class LabPods implements PodRuntime {
     const name = target.hostname.replace(/^\[|\]$/g, '');
     const [ip = undefined] = /^[\d.]+$|:/.test(name) ? [name] : resolveName(this.server!, name, namespace);
     if (ip === undefined) throw new Error(`there is no name ${name} here`);
-    const socket = await this.#network.connect(host, ip, Number(target.port || 80));
-    return getPage(target, socket);
+    return getPage(target, this.#network.connect(host, ip, Number(target.port || 80)));
   }
 
   async #addHost(pod: Pod, node: Node): Promise<{ readonly host: string; readonly ips: readonly string[] }> {
