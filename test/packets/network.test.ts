@@ -339,3 +339,13 @@ async function seenBy(network: Network, probe: PacketProbe): Promise<Omit<Packet
   const { shares: _, ...seen } = await network.probe(probe);
   return seen;
 }
+
+test('connections that are open when a network closes end with it', async () => {
+  const network = await Network.open({ hosts: golden.hosts.filter(({ name }) => name === 'n1'), links: [] });
+  const accepted = Promise.withResolvers<net.Socket>();
+  const port = await network.listen('n1', '127.0.0.1', 0, accepted.resolve);
+  const socket = await network.connect('n1', '127.0.0.1', port);
+  const other = await accepted.promise;
+  await network.close();
+  assert.deepEqual([socket.destroyed, other.destroyed], [true, true]);
+});

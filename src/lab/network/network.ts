@@ -46,6 +46,7 @@ export class Network {
   readonly #waiting = new Map<number, Waiting>();
   readonly #followed = new Map<number, Followed>();
   readonly #servers = new Set<net.Server>();
+  readonly #sockets = new Set<net.Socket>();
   #lastNumber = 0;
 
   static async open(topology: Topology): Promise<Network> {
@@ -138,7 +139,7 @@ export class Network {
   ): Promise<{ readonly port: number; close(): void }> {
     const server = (await this.#callForHandle('listen', { host, ip, port })) as net.Server;
     this.#servers.add(server);
-    server.on('connection', onConnection);
+    server.on('connection', (socket: net.Socket) => onConnection(this.#kept(socket)));
     const close = () => {
       this.#servers.delete(server);
       server.close();
@@ -159,18 +160,26 @@ export class Network {
       near.pipe(far).pipe(near);
       near.on('error', () => far.destroy());
       far.on('error', () => near.destroy());
+      near.on('close', () => far.destroy());
     });
   }
 
   /** A connection made in a host, in our hands. That it failed is known by its `error` event. */
   async connect(host: string, ip: string, port: number): Promise<net.Socket> {
-    return (await this.#callForHandle('connect', { host, ip, port })) as net.Socket;
+    return this.#kept((await this.#callForHandle('connect', { host, ip, port })) as net.Socket);
+  }
+
+  /** Until the network ends, and no longer: whoever was at the other end cannot say any more that it is gone. */
+  #kept(socket: net.Socket): net.Socket {
+    this.#sockets.add(socket);
+    return socket.once('close', () => this.#sockets.delete(socket));
   }
 
   /** Resolves when everything in the network is gone. */
   async close(): Promise<void> {
     for (const server of this.#servers) server.close();
     this.#servers.clear();
+    for (const socket of this.#sockets) socket.destroy();
     if (this.#inside.connected) this.#inside.disconnect();
     const mercy = setTimeout(() => this.#inside.kill('SIGKILL'), 5000);
     await this.#ended;
